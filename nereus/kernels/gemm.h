@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "nereus/kernels/matrix.h"
+
+namespace nereus::kernels {
+
+/// c = a · b + beta · c, fp32. Shapes [m, k] · [k, n]; c is row-major; beta is 0 or 1. Uses all OpenMP
+/// threads; the result is the same for the same shapes and number of threads. Thread-safe.
+void gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta = 0.0F);
+
+/// Weights of a linear layer, reordered once into the layout that the processor's matrix product reads
+/// fastest. Immutable after construction, so thread-safe.
+class PackedWeights {
+ public:
+  /// `weights` is [out, in].
+  PackedWeights(ConstMatrix weights, Element element);
+  ~PackedWeights();
+  PackedWeights(PackedWeights&&) noexcept;
+  PackedWeights& operator=(PackedWeights&&) noexcept;
+
+  /// y = x · Wᵀ + beta · y, x [m, in], y [m, out], both row-major with any row stride; beta is 0 or 1. With
+  /// bf16 weights x is rounded to bf16 first; sums and y are fp32.
+  void multiply(ConstMatrix x, Matrix y, float beta = 0.0F) const;
+
+  int64_t out() const;
+  int64_t in() const;
+  int64_t bytes() const;  ///< held by the packed weights
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace nereus::kernels

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+namespace nereus::kernels {
+
+/// A matrix in memory that is not owned: element (i, j) lies at data[i * row_stride + j * col_stride].
+/// One of the strides is 1 (row-major, or a transposed view of it).
+template <class T>
+struct MatrixView {
+  T* data = nullptr;
+  int64_t rows = 0, cols = 0;
+  int64_t row_stride = 0, col_stride = 1;
+
+  MatrixView transposed() const { return {data, cols, rows, col_stride, row_stride}; }
+};
+using Matrix = MatrixView<float>;
+using ConstMatrix = MatrixView<const float>;
+
+/// Type in which stored weights or keys and values are kept; sums are always fp32.
+enum class Element : uint8_t { f32, bf16 };
+
+/// Whether products of bf16 weights run in hardware here (AVX512_BF16 or AMX); without it bf16 is correct
+/// but slow.
+bool has_fast_bf16();
+
+}  // namespace nereus::kernels
