@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+
+#include "nereus/model/transformer.h"
+#include "nereus/rollout/generator.h"
+
+namespace nereus::generation {
+
+struct EngineOptions {
+  int64_t max_running = 64;        ///< sequences that decode at once
+  int64_t kv_bytes = 1LL << 30;    ///< memory of the KV pool; taken as it is needed, never more than useful
+  int64_t block_tokens = 16;       ///< tokens a KV block
+  int64_t prefill_tokens = 2048;   ///< prompt tokens computed in one step
+  int64_t max_context = 0;         ///< longest prompt with its completion; 0: the model's
+  kernels::Element kv_element = kernels::Element::f32;
+};
+
+/// Continuous batching over a paged KV cache. A prompt is computed once for its whole group and its blocks
+/// are shared; sequences are admitted while blocks are free and preempted by recomputation when they run
+/// out. Not thread-safe.
+class Engine : public rollout::Generator {
+ public:
+  /// The model must be packed and must outlive the engine.
+  Engine(const model::Transformer& model, EngineOptions options);
+  ~Engine() override;
+
+  Status submit(rollout::Request request, rollout::TokenCallback on_token = {}) override;
+  void cancel(uint64_t prompt_id) override;
+  Result<std::vector<rollout::Group>> step() override;
+  bool idle() const override;
+  int64_t version() const override;
+
+  /// Says that the model's weights are now those of `version`. REQUIRES: idle().
+  void set_version(int64_t version);
+
+  struct Stats {
+    int64_t running = 0, waiting = 0, free_blocks = 0, total_blocks = 0;
+    int64_t preemptions = 0;         ///< since the start
+    int64_t generated_tokens = 0;    ///< since the start
+    int64_t prefill_tokens = 0;      ///< since the start
+  };
+  Stats stats() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace nereus::generation

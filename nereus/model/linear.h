@@ -1,0 +1,50 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nereus/ops/linear.h"
+#include "nereus/ops/packed_linear.h"
+
+namespace nereus::model {
+
+/// A module of the checkpoint ("model.layers.0.self_attn.q_proj") inside a fused layer.
+struct Module {
+  std::string path;
+  int64_t out_begin = 0, out_rows = 0;
+};
+
+/// A linear layer, fused from the modules that read the same input (q, k, v; gate, up), with optional LoRA.
+/// Either plain (weights in memory as in the checkpoint, trainable) or packed (reordered for sampling, no
+/// gradients). Not thread-safe while its adapter is changed.
+class Linear {
+ public:
+  Linear(std::vector<Module> modules, at::Tensor weight) : modules_(std::move(modules)), weight_(weight) {}
+
+  /// x [tokens, in] to [tokens, out].
+  at::Tensor forward(const at::Tensor& x) const;
+
+  /// Replaces the plain weights by packed ones and lets the plain ones go.
+  void pack(kernels::Element element);
+  /// A packed layer with the same weights; this one keeps its own.
+  Linear packed(kernels::Element element) const;
+  /// Takes over the policy of a plain layer of the same shape: its adapter, and its weights where they train.
+  void copy_policy(const Linear& trained);
+
+  const std::vector<Module>& modules() const { return modules_; }
+  int64_t in() const;
+  const at::Tensor& weight() const { return weight_; }
+  ops::LowRank& low_rank() { return low_rank_; }
+  const ops::LowRank& low_rank() const { return low_rank_; }
+
+ private:
+  std::vector<Module> modules_;
+  at::Tensor weight_;  ///< [out, in]; undefined where packed
+  std::shared_ptr<const ops::PackedLinear> packed_;
+  ops::LowRank low_rank_;
+};
+
+}  // namespace nereus::model

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nereus/base/result.h"
+#include "nereus/model/transformer.h"
+#include "nereus/rl/advantages.h"
+#include "nereus/rl/policy_loss.h"
+#include "nereus/rollout/types.h"
+#include "nereus/train/optimizer.h"
+
+namespace nereus::train {
+
+struct TrainerOptions {
+  OptimizerOptions optimizer;
+  rl::AdvantageOptions advantages;
+  rl::LossOptions loss;
+  int64_t max_completion_length = 256;  ///< denominator of dr_grpo
+  float temperature = 1;           ///< that of sampling: logits are divided by it on both sides
+  int64_t micro_batch_tokens = 2048;  ///< packed tokens of one forward and backward pass (more where one completion is longer)
+  int64_t minibatches = 1;         ///< optimizer steps that one batch of groups is divided into
+  int64_t epochs = 1;              ///< passes over the batch
+  bool recompute = false;          ///< keep only the layers' inputs, compute the rest again in the backward pass
+  bool share_prompts = true;       ///< completions of a group share the prompt's tokens in the training pass
+  uint64_t seed = 0;               ///< of the order of groups in minibatches
+};
+
+/// A sampled group and its rewards: rewards[function][completion], absent where the reward gave up.
+struct ScoredGroup {
+  rollout::Group group;
+  std::vector<std::vector<std::optional<double>>> rewards;
+};
+
+/// Turns scored groups into a better policy: advantages, log-probs, losses, optimizer. Owns the optimizer's
+/// state, not the model. Not thread-safe.
+class Trainer {
+ public:
+  /// REQUIRES: the model has trainable parameters and outlives the trainer.
+  Trainer(model::Transformer& model, TrainerOptions options);
+  ~Trainer();
+
+  /// One policy update from whole groups. Metrics by the names of docs/metrics.md (those that the trainer
+  /// knows: losses, kl, entropy, clip ratios, sampling differences, grad_norm, lr, perf/logprob_s, perf/train_s).
+  /// Error: a group is broken (lengths differ, ids out of range, group size 1 where the algorithm needs more).
+  Result<std::map<std::string, double>> step(const std::vector<ScoredGroup>& groups);
+
+  /// Policy updates so far; also the number of the policy's version.
+  int64_t version() const;
+
+  /// What a resumed run needs: trained tensors, masters, moments, counters. Written into an existing folder.
+  Status save(const std::filesystem::path& folder) const;
+  Status load(const std::filesystem::path& folder);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace nereus::train
