@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,11 @@ struct BlockSize {
 };
 /// Elements and bytes of one block; {1, size} for plain types.
 BlockSize block_size(DType dtype);
+
+/// Bytes of a tensor; nullopt where a size is negative, the product overflows, or rows are no whole blocks.
+std::optional<int64_t> tensor_bytes(DType dtype, std::span<const int64_t> shape);
+/// "[576, 1536]"
+std::string shape_text(std::span<const int64_t> shape);
 
 /// A tensor inside a mapped file: valid as long as the file object lives.
 struct TensorView {
