@@ -11,7 +11,7 @@ std::string duration(double seconds);
 /// A bar of `width` columns filled to `fraction` (cut to 0..1).
 std::string bar(double fraction, int width, bool unicode);
 
-/// The last values as a line of blocks of at most `width` columns, lowest to highest; several values share a
+/// Values over time as a line of blocks of at most `width` columns, lowest to highest; several values share a
 /// column (their mean) where there are more. Values that are not finite are left out. Empty without unicode.
 std::string sparkline(std::span<const double> values, int width, bool unicode);
 
