@@ -9,6 +9,7 @@ add_library(nereus_torch INTERFACE)
 add_library(nereus::torch ALIAS nereus_torch)
 target_include_directories(nereus_torch SYSTEM INTERFACE
   "${torch_root}/torch/include" "${torch_root}/torch/include/torch/csrc/api/include")
+target_compile_definitions(nereus_torch INTERFACE AT_PER_OPERATOR_HEADERS)
 target_link_libraries(nereus_torch INTERFACE
   "${torch_root}/torch/lib/libtorch_cpu.so" "${torch_root}/torch/lib/libc10.so")
 target_link_options(nereus_torch INTERFACE
