@@ -17,7 +17,7 @@ struct TensorSpec {
   std::string gguf_name;       ///< "blk.0.attn_q.weight"
   std::vector<int64_t> shape;  ///< [out, in] for linear layers
   cluster::Shard shard = cluster::Shard::replicated;
-  int64_t layer = -1;          ///< -1: outside the layers
+  int64_t layer = -1;  ///< -1: outside the layers
   TensorKind kind = TensorKind::embedding;
 
   bool linear() const;  ///< one of q, k, v, o, gate, up, down: may carry LoRA
