@@ -43,8 +43,8 @@ struct KeyValueStore {
 };
 
 /// out[row] = softmax(scale · q kᵀ) v for every run. q, out: [rows, heads · head_dim]. `logsumexp`, where not
-/// null, receives [rows, heads] for the backward pass. Never holds a whole [queries, keys] matrix. Thread-safe;
-/// results do not depend on the number of threads.
+/// null, receives [rows, heads] for the backward pass. Never holds a whole [queries, keys] matrix.
+/// Thread-safe; results do not depend on the number of threads.
 void attention_forward(const AttentionShape& shape, const AttentionPlan& plan, ConstMatrix q,
                        const KeyValueStore& store, Matrix out, float* logsumexp);
 

@@ -11,8 +11,8 @@ namespace nereus::kernels {
 /// y = x / rms(x) · weight, rms(x) = √(mean(x²) + eps). `inverse_rms` (null or [rows]) is kept for backward.
 void rms_norm(ConstMatrix x, const float* weight, float eps, Matrix y, float* inverse_rms);
 /// dx is overwritten; dweight (null or [cols]) is added to.
-void rms_norm_backward(ConstMatrix x, const float* weight, const float* inverse_rms, ConstMatrix dy, Matrix dx,
-                       float* dweight);
+void rms_norm_backward(ConstMatrix x, const float* weight, const float* inverse_rms, ConstMatrix dy,
+                       Matrix dx, float* dweight);
 
 /// Rotates pairs (i, i + head_dim/2) of each head by position · frequency[i], in place, x [rows, heads ·
 /// head_dim]. `direction` −1 undoes it (that is also its gradient).
@@ -38,8 +38,8 @@ void chosen_logprob_backward(Matrix logits, const int32_t* targets, float invers
                              const float* logsumexp, const float* dlogprob, const float* entropy,
                              const float* dentropy);
 
-/// y += scale · (x · Aᵀ) · Bᵀ for thin A [rank, in], B [out, rank]: a LoRA adapter on few rows (decode), where
-/// the call overhead of a general product would dominate. `a_transposed` is [in, rank], `b_transposed`
+/// y += scale · (x · Aᵀ) · Bᵀ for thin A [rank, in], B [out, rank]: a LoRA adapter on few rows (decode),
+/// where the call overhead of a general product would dominate. `a_transposed` is [in, rank], `b_transposed`
 /// [rank, out], row-major, rank ≤ 256 (padded by zeros to a multiple of 16 is fastest).
 void low_rank_add(ConstMatrix x, ConstMatrix a_transposed, ConstMatrix b_transposed, float scale, Matrix y);
 
