@@ -22,7 +22,8 @@ struct Module {
 /// gradients). Not thread-safe while its adapter is changed.
 class Linear {
  public:
-  Linear(std::vector<Module> modules, at::Tensor weight) : modules_(std::move(modules)), weight_(weight) {}
+  Linear(std::vector<Module> modules, at::Tensor weight)
+      : modules_(std::move(modules)), weight_(std::move(weight)) {}
 
   /// x [tokens, in] to [tokens, out].
   at::Tensor forward(const at::Tensor& x) const;
@@ -37,13 +38,14 @@ class Linear {
   const std::vector<Module>& modules() const { return modules_; }
   int64_t in() const;
   const at::Tensor& weight() const { return weight_; }
-  ops::LowRank& low_rank() { return low_rank_; }
+  void set_low_rank(ops::LowRank low_rank);
   const ops::LowRank& low_rank() const { return low_rank_; }
 
  private:
   std::vector<Module> modules_;
   at::Tensor weight_;  ///< [out, in]; undefined where packed
   std::shared_ptr<const ops::PackedLinear> packed_;
+  ops::PackedLowRank packed_low_rank_;
   ops::LowRank low_rank_;
 };
 

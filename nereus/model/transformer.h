@@ -71,7 +71,10 @@ class Transformer {
 
  private:
   Transformer() = default;
+  /// Every weight, fused as the layers hold it.
+  std::vector<Parameter> all_parameters() const;
   at::Tensor layer_forward(int64_t index, const at::Tensor& x, Attention& attention) const;
+  at::Tensor recomputed_layer(int64_t index, const at::Tensor& x, Attention& attention) const;
 
   spec::ModelConfig config_;
   at::Tensor embedding_;                ///< [vocab, hidden]
@@ -80,7 +83,7 @@ class Transformer {
   at::Tensor head_;                     ///< [vocab, hidden]; the embedding where tied
   std::shared_ptr<const ops::PackedLinear> packed_head_;
   at::Tensor frequencies_;
-  std::optional<LoraOptions> lora_;
+  std::optional<LoraOptions> lora_;  ///< of the adapter that is there
 };
 
 }  // namespace nereus::model

@@ -1,0 +1,127 @@
+#include "nereus/model/lora.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/ranges.h>
+#include <torch/csrc/autograd/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "nereus/base/random.h"
+#include "nereus/model/transformer.h"
+
+namespace nereus::model {
+namespace {
+
+/// Last part of a module's path.
+std::string_view leaf(std::string_view path) { return path.substr(path.rfind('.') + 1); }
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// An adapter on the targeted modules of a fused layer: A and B zero, frozen.
+ops::LowRank empty_low_rank(const Linear& linear, const LoraOptions& options) {
+  ops::LowRank low_rank;
+  int64_t a_rows = 0, b_rows = 0;
+  for (const Module& module : linear.modules()) {
+    if (!contains(options.target_modules, leaf(module.path))) continue;
+    low_rank.parts.push_back({module.out_begin, module.out_rows, a_rows, b_rows});
+    a_rows += options.rank;
+    b_rows += module.out_rows;
+  }
+  if (low_rank.parts.empty()) return low_rank;
+  low_rank.a = at::zeros({a_rows, linear.in()}, at::kFloat);
+  low_rank.b = at::zeros({b_rows, options.rank}, at::kFloat);
+  low_rank.scale = static_cast<float>(options.scale());
+  return low_rank;
+}
+
+/// The module that a part belongs to.
+const Module& module_of(const Linear& linear, const ops::LowRankPart& part) {
+  return *std::find_if(linear.modules().begin(), linear.modules().end(),
+                       [&](const Module& m) { return m.out_begin == part.out_begin; });
+}
+
+std::array<Linear*, 4> linears(Layer& layer) { return {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}; }
+
+/// Kaiming uniform with a = √5, as PEFT: within ±1/√in.
+void fill_uniform(at::Tensor a, uint64_t seed, uint64_t stream) {
+  RandomStream random(seed, stream);
+  const double bound = 1.0 / std::sqrt(static_cast<double>(a.size(1)));
+  float* data = a.data_ptr<float>();
+  for (int64_t i = 0; i < a.numel(); ++i) data[i] = static_cast<float>((2 * random.uniform() - 1) * bound);
+}
+
+constexpr uint64_t kLoraStream = 0x10AA;  ///< apart from the streams of data and of sampling
+
+}  // namespace
+
+double LoraOptions::scale() const {
+  return rslora ? alpha / std::sqrt(static_cast<double>(rank)) : alpha / static_cast<double>(rank);
+}
+
+Status Transformer::add_lora(const LoraOptions& options, uint64_t seed) {
+  if (options.rank < 1) return fail("LoRA rank is {}; expected at least 1", options.rank);
+  for (const std::string& name : options.target_modules)
+    if (!contains(LoraOptions().target_modules, name))
+      return fail("LoRA target module '{}' is unknown; expected some of {}", name,
+                  fmt::join(LoraOptions().target_modules, ", "));
+  if (options.target_modules.empty()) return fail("LoRA has no target modules");
+  lora_ = options;
+  uint64_t stream = kLoraStream << 32;
+  for (Layer& layer : layers_)
+    for (Linear* linear : linears(layer)) {
+      ops::LowRank low_rank = empty_low_rank(*linear, options);
+      if (!low_rank.defined()) continue;
+      fill_uniform(low_rank.a, seed, stream++);
+      if (linear->weight().defined()) low_rank.a.requires_grad_(), low_rank.b.requires_grad_();
+      linear->set_low_rank(std::move(low_rank));
+    }
+  return {};
+}
+
+Status Transformer::add_lora(const checkpoint::Adapter& adapter) {
+  const LoraOptions options{adapter.rank, adapter.alpha, adapter.rslora, adapter.target_modules};
+  // A fresh adapter checks the options; its values are then replaced by those of the file.
+  if (auto status = add_lora(options, 0); !status) return status;
+  const at::NoGradGuard guard;
+  for (Layer& layer : layers_)
+    for (Linear* linear : linears(layer)) {
+      ops::LowRank low_rank = linear->low_rank();
+      for (const ops::LowRankPart& part : low_rank.parts) {
+        const std::string& path = module_of(*linear, part).path;
+        const auto found = adapter.modules.find(path);
+        at::Tensor a = low_rank.a.narrow(0, part.a_begin, options.rank);
+        at::Tensor b = low_rank.b.narrow(0, part.b_begin, part.out_rows);
+        if (found == adapter.modules.end()) {
+          a.zero_();  // a module that the adapter leaves alone
+          continue;
+        }
+        if (found->second.first.sizes() != a.sizes() || found->second.second.sizes() != b.sizes())
+          return fail("adapter: {} does not fit the model: expected A [{}, {}] and B [{}, {}]", path, a.size(0),
+                      a.size(1), b.size(0), b.size(1));
+        a.copy_(found->second.first);
+        b.copy_(found->second.second);
+      }
+      linear->set_low_rank(std::move(low_rank));
+    }
+  return {};
+}
+
+std::optional<checkpoint::Adapter> Transformer::adapter() const {
+  if (!lora_) return std::nullopt;
+  checkpoint::Adapter adapter{lora_->rank, lora_->alpha, lora_->rslora, lora_->target_modules, {}};
+  for (const Layer& layer : layers_)
+    for (const Linear* linear : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) {
+      const ops::LowRank& low_rank = linear->low_rank();
+      for (const ops::LowRankPart& part : low_rank.parts)
+        adapter.modules[module_of(*linear, part).path] = {
+            low_rank.a.detach().narrow(0, part.a_begin, lora_->rank),
+            low_rank.b.detach().narrow(0, part.b_begin, part.out_rows)};
+    }
+  return adapter;
+}
+
+}  // namespace nereus::model
