@@ -2,7 +2,9 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,23 +20,24 @@ namespace nereus::tasks {
 class ChildProcess {
  public:
   /// Starts `command` in `folder`. A program with "/" is taken relative to `folder`; one without is looked up
-  /// in PATH, then in `folder`. Error: not found, not executable, or no process could be made.
+  /// in PATH, then in `folder`. Its standard error is also appended to the file `error_log`, where that is
+  /// not empty. Error: not found, not executable, no process could be made, or the log cannot be written.
   static Result<std::unique_ptr<ChildProcess>> start(const std::vector<std::string>& command,
-                                                     const std::filesystem::path& folder);
+                                                     const std::filesystem::path& folder,
+                                                     const std::filesystem::path& error_log = {});
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  enum class State : uint8_t { alive, closed };
+  enum class State : uint8_t { alive, ended };
 
-  /// Waits up to `timeout_s` for something to happen, then writes what the pipe takes of `input` (which is
-  /// shortened) and appends what came to `output`, never waiting for one of them alone. `closed`: the command
-  /// closed its output, or no longer reads while `input` is not empty.
+  /// Waits up to `timeout_s` (at most a moment) for something to happen, then writes what the pipe takes of
+  /// `input`, which is shortened, and appends what came to `output`; full pipes on either side block nothing.
+  /// `ended`: the command ended or closed its output, and all of it has been read.
   State exchange(std::string_view& input, std::string& output, double timeout_s);
 
-  /// Kills the whole group, waits, and says how the command ended: "exited with status 3",
-  /// "was killed by signal 11 (Segmentation fault)". A command that closed its pipes gets a moment to end
-  /// itself.
+  /// Ends the whole group and says how the command ended: "exited with status 3",
+  /// "was killed by signal 11 (Segmentation fault)". Unless `at_once`, it gets a moment to end by itself.
   std::string end(bool at_once);
 
   /// The last lines of its standard error, at most 20, each indented on a line of its own; "" where there are
@@ -42,13 +45,14 @@ class ChildProcess {
   std::string last_words() const;
 
  private:
-  ChildProcess(pid_t pid, int input, int output, int errors);
-  bool drain(int& file, std::string& into);
-  bool feed(std::string_view& input);
-  void keep_tail();
+  ChildProcess(pid_t pid, int input, int output, int errors, std::ofstream error_log);
+  void read_errors();
+  void feed(std::string_view& input);
+  bool has_exited() const;
 
   pid_t pid_;
-  int input_, output_, errors_;
+  int input_, output_, errors_;  // -1 once closed
+  std::ofstream error_log_;
   std::string error_text_;
   std::string ending_;  // how it ended; empty while it runs
 };

@@ -22,6 +22,7 @@ struct CommandOptions {
   double timeout_s = 60.0;           ///< longest time that one call (all completions of a step) may take
   int retries = 1;                   ///< times that a command which died is started again within one call
   OnError on_error = OnError::stop;
+  std::filesystem::path error_log;  ///< its standard error is appended here; empty: only in error messages
 };
 
 /// Starts a command that scores completions, kept alive between calls: one JSON object a line on its standard

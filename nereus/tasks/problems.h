@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "nereus/base/result.h"
 
@@ -29,6 +30,22 @@ class Problems {
   /// REQUIRES: index < size()
   virtual Problem at(uint64_t index) const = 0;
 };
+
+/// Whole numbers from min to max.
+struct NumberRange {
+  int64_t min = 0, max = 0;
+  uint64_t size() const { return static_cast<uint64_t>(max - min) + 1; }
+  int64_t at(uint64_t index) const { return min + static_cast<int64_t>(index); }
+};
+
+/// So that sums, products and the number of pairs stay within 64 bits.
+inline constexpr int64_t kLargestNumber = 1'000'000'000;
+
+/// The options' range, with a task's own defaults. Error: empty, or beyond kLargestNumber.
+Result<NumberRange> number_range(std::string_view task, const ProblemOptions& options, int64_t min,
+                                 int64_t max);
+/// Error: the option "count" is given to a task that has none.
+Status no_count(std::string_view task, const ProblemOptions& options);
 
 /// Each built-in task has a file of its own. Error: options out of range, or that the task does not have.
 /// "What is a + b? Reply with the number only." Default 1 to 50: 2,500 problems.
