@@ -1,0 +1,344 @@
+#include "nereus/runtime/job_keys.h"
+
+#include <array>
+#include <string_view>
+
+namespace nereus::runtime {
+
+namespace {
+
+/// Pairs the names of an enumeration with its values, which count from 0.
+template <class Enum, size_t N>
+std::vector<std::pair<std::string, Enum>> named(const std::array<std::string_view, N>& names) {
+  std::vector<std::pair<std::string, Enum>> pairs;
+  for (size_t i = 0; i < N; ++i) pairs.emplace_back(names[i], static_cast<Enum>(i));
+  return pairs;
+}
+
+void add_run(KeyTable<Job>& keys) {
+  keys.add(
+      "run.name", [](auto& job) -> auto& { return job.run.name; },
+      "Name of the run's folder. Empty: that of the job file, without .toml.");
+  keys.add(
+      "run.folder", [](auto& job) -> auto& { return job.run.folder; }, "Folder that holds the runs.");
+  keys.add(
+      "run.steps", [](auto& job) -> auto& { return job.run.steps; }, "Policy updates.", at_least(1));
+  keys.add(
+      "run.seed", [](auto& job) -> auto& { return job.run.seed; },
+      "Seed of everything drawn at random: order of the data, sampled tokens, new adapters.", at_least(0));
+  keys.add(
+      "run.threads", [](auto& job) -> auto& { return job.run.threads; },
+      "Threads that compute. 0: as many as the process may use.", at_least(0));
+  keys.add(
+      "run.checkpoint_every", [](auto& job) -> auto& { return job.run.checkpoint_every; },
+      "Steps between checkpoints; the last step always has one. 0: only the last.", at_least(0));
+  keys.add(
+      "run.keep_checkpoints", [](auto& job) -> auto& { return job.run.keep_checkpoints; },
+      "Newest checkpoints that are kept. 0: all.", at_least(0));
+}
+
+void add_model(KeyTable<Job>& keys) {
+  keys.add(
+      "model.path", [](auto& job) -> auto& { return job.model.path; },
+      "The model: a Hugging Face folder or a .gguf file. Required.");
+  keys.add(
+      "model.adapter", [](auto& job) -> auto& { return job.model.adapter; },
+      "PEFT folder of a LoRA adapter to start from. Empty: a new one, by [lora].");
+}
+
+void add_data(KeyTable<Job>& keys) {
+  keys.add(
+      "data.file", [](auto& job) -> auto& { return job.data.file; },
+      "JSON Lines file of prompts. Either this or data.task.");
+  keys.add(
+      "data.task", [](auto& job) -> auto& { return job.data.task; },
+      "Built-in task: addition, multiplication, comparison, sort_numbers, count_letters.");
+  keys.add(
+      "data.min", [](auto& job) -> auto& { return job.data.builtin.problems.min; },
+      "Smallest number of a built-in task. Unset: the task's own.");
+  keys.add(
+      "data.max", [](auto& job) -> auto& { return job.data.builtin.problems.max; },
+      "Largest number of a built-in task. Unset: the task's own.");
+  keys.add(
+      "data.count", [](auto& job) -> auto& { return job.data.builtin.problems.count; },
+      "Numbers in a list, or letters in a word, of the built-in tasks that have them.", at_least(1));
+  keys.add(
+      "data.held_out", [](auto& job) -> auto& { return job.data.builtin.held_out; },
+      "Share of a built-in task's problems that is kept for evaluation.", between(0.001, 0.999));
+  keys.add(
+      "data.split_seed", [](auto& job) -> auto& { return job.data.builtin.split_seed; },
+      "Which problems those are. Not the run's seed, so that runs stay comparable.", at_least(0));
+  keys.add(
+      "data.system", [](auto& job) -> auto& { return job.data.system; },
+      "System message put before every chat that has none.");
+  keys.add(
+      "data.prompts", [](auto& job) -> auto& { return job.data.prompts; }, "Prompts of a step.", at_least(1));
+  keys.add(
+      "data.shuffle", [](auto& job) -> auto& { return job.data.shuffle; },
+      "Another order in each pass over the data. false: the order of the file.");
+  keys.add(
+      "data.max_prompt_tokens", [](auto& job) -> auto& { return job.data.max_prompt_tokens; },
+      "Longest prompt. 0: what the model's context leaves beside generation.max_new_tokens.", at_least(0));
+  keys.add(
+      "data.skip_long_prompts", [](auto& job) -> auto& { return job.data.skip_long_prompts; },
+      "Skip and count longer prompts. false: a longer prompt ends the run with an error.");
+}
+
+void add_generation(KeyTable<Job>& keys) {
+  keys.add(
+      "generation.completions", [](auto& job) -> auto& { return job.generation.completions; },
+      "Completions of each prompt: the size of a group.", at_least(1));
+  keys.add(
+      "generation.max_new_tokens", [](auto& job) -> auto& { return job.generation.sampling.max_new_tokens; },
+      "Longest completion, in tokens.", at_least(1));
+  keys.add(
+      "generation.temperature", [](auto& job) -> auto& { return job.generation.sampling.temperature; },
+      "Divides the logits, in sampling and in training alike.", between(0.01, 100));
+  keys.add(
+      "generation.top_k", [](auto& job) -> auto& { return job.generation.sampling.top_k; },
+      "Sample among the k most likely tokens. 0: all. Biases training.", at_least(0));
+  keys.add(
+      "generation.top_p", [](auto& job) -> auto& { return job.generation.sampling.top_p; },
+      "Sample among the fewest tokens whose mass reaches p. 1: all. Biases training.", between(0.001, 1));
+  keys.add(
+      "generation.min_p", [](auto& job) -> auto& { return job.generation.sampling.min_p; },
+      "Sample among tokens at least this fraction as likely as the likeliest. 0: all. Biases training.",
+      between(0, 1));
+  keys.add(
+      "generation.stop", [](auto& job) -> auto& { return job.generation.stop; },
+      "Texts that end a completion, besides the model's end-of-sequence tokens.");
+  keys.add(
+      "generation.max_running", [](auto& job) -> auto& { return job.generation.max_running; },
+      "Completions that are sampled at once.", at_least(1));
+  keys.add(
+      "generation.kv_memory_mb", [](auto& job) -> auto& { return job.generation.kv_memory_mb; },
+      "Memory of the cache of keys and values, in MiB.", at_least(1));
+  keys.choice(
+      "generation.dtype", [](auto& job) -> auto& { return job.generation.dtype; },
+      std::vector<std::pair<std::string, kernels::Element>>{{"f32", kernels::Element::f32},
+                                                            {"bf16", kernels::Element::bf16}},
+      "Arithmetic of sampling: f32 equals training; bf16 is faster on processors that have it.");
+}
+
+void add_lora(KeyTable<Job>& keys) {
+  keys.add(
+      "lora.enabled", [](auto& job) -> auto& { return job.lora.enabled; },
+      "Train a LoRA adapter. false: train all weights.");
+  keys.add(
+      "lora.rank", [](auto& job) -> auto& { return job.lora.options.rank; }, "Rank of the adapter.",
+      between(1, 4096));
+  keys.add(
+      "lora.alpha", [](auto& job) -> auto& { return job.lora.options.alpha; },
+      "The adapter's product is scaled by alpha / rank.", above(0));
+  keys.add(
+      "lora.rslora", [](auto& job) -> auto& { return job.lora.options.rslora; },
+      "Scale by alpha / sqrt(rank) instead.");
+  keys.add(
+      "lora.target_modules", [](auto& job) -> auto& { return job.lora.options.target_modules; },
+      "Linear layers that get an adapter.");
+}
+
+void add_train(KeyTable<Job>& keys) {
+  keys.add(
+      "train.learning_rate", [](auto& job) -> auto& { return job.train.optimizer.learning_rate; },
+      "Learning rate of AdamW. About 1e-6 for all weights, 1e-5 to 2e-4 for LoRA.", at_least(0));
+  keys.choice(
+      "train.schedule", [](auto& job) -> auto& { return job.train.optimizer.schedule; },
+      std::vector<std::pair<std::string, train::Schedule>>{{"constant", train::Schedule::constant},
+                                                           {"cosine", train::Schedule::cosine},
+                                                           {"linear", train::Schedule::linear}},
+      "The learning rate after warm-up: constant, or falling until the last step.");
+  keys.add(
+      "train.warmup_steps", [](auto& job) -> auto& { return job.train.optimizer.warmup_steps; },
+      "Optimizer steps in which the learning rate rises from 0.", at_least(0));
+  keys.add(
+      "train.min_ratio", [](auto& job) -> auto& { return job.train.optimizer.min_ratio; },
+      "What is left of the learning rate at the end of cosine and linear.", between(0, 1));
+  keys.add(
+      "train.beta1", [](auto& job) -> auto& { return job.train.optimizer.beta1; },
+      "Decay of AdamW's first moment.", between(0, 0.999999));
+  keys.add(
+      "train.beta2", [](auto& job) -> auto& { return job.train.optimizer.beta2; },
+      "Decay of AdamW's second moment.", between(0, 0.999999));
+  keys.add(
+      "train.eps", [](auto& job) -> auto& { return job.train.optimizer.eps; },
+      "Added to AdamW's denominator.", above(0));
+  keys.add(
+      "train.weight_decay", [](auto& job) -> auto& { return job.train.optimizer.weight_decay; },
+      "Decoupled weight decay.", at_least(0));
+  keys.add(
+      "train.max_grad_norm", [](auto& job) -> auto& { return job.train.optimizer.max_grad_norm; },
+      "Gradients are scaled down to this global norm. 0: never.", at_least(0));
+  keys.add(
+      "train.minibatches", [](auto& job) -> auto& { return job.train.minibatches; },
+      "Optimizer steps that the groups of a step are divided into.", at_least(1));
+  keys.add(
+      "train.epochs", [](auto& job) -> auto& { return job.train.epochs; },
+      "Passes over the groups of a step.", at_least(1));
+  keys.add(
+      "train.micro_batch_tokens", [](auto& job) -> auto& { return job.train.micro_batch_tokens; },
+      "Tokens of one forward and backward pass; bounds memory, does not change the result.", at_least(1));
+  keys.add(
+      "train.recompute", [](auto& job) -> auto& { return job.train.recompute; },
+      "Keep only the inputs of layers and compute them again in the backward pass: less memory, more time.");
+  keys.add(
+      "train.share_prompts", [](auto& job) -> auto& { return job.train.share_prompts; },
+      "Compute the prompt of a group once, also in training.");
+}
+
+void add_grpo(KeyTable<Job>& keys) {
+  keys.choice(
+      "grpo.advantage", [](auto& job) -> auto& { return job.train.advantages.kind; },
+      named<rl::AdvantageKind>(rl::kAdvantageKinds), "How rewards become advantages.");
+  keys.choice(
+      "grpo.scale_rewards", [](auto& job) -> auto& { return job.train.advantages.scale; },
+      named<rl::ScaleRewards>(rl::kScaleRewards),
+      "What divides the advantages of grpo: deviation of the group, of the batch, or nothing.");
+  keys.add(
+      "grpo.std_epsilon", [](auto& job) -> auto& { return job.train.advantages.epsilon; },
+      "Added to that deviation.", at_least(0));
+  keys.choice(
+      "grpo.combine_rewards", [](auto& job) -> auto& { return job.train.advantages.combine; },
+      named<rl::MultiReward>(rl::kMultiRewards), "How several rewards become one.");
+  keys.add(
+      "grpo.kl_coef", [](auto& job) -> auto& { return job.train.advantages.kl_coef; },
+      "Weight of the KL inside the rewards of the reinforce_pp kinds.", at_least(0));
+  keys.choice(
+      "grpo.loss", [](auto& job) -> auto& { return job.train.loss.loss; },
+      named<rl::LossKind>(rl::kLossKinds), "The policy loss.");
+  keys.choice(
+      "grpo.aggregation", [](auto& job) -> auto& { return job.train.loss.aggregation; },
+      named<rl::Aggregation>(rl::kAggregations),
+      "How token losses become one number. Unset: the loss's own (dapo for grpo).");
+  keys.add(
+      "grpo.epsilon", [](auto& job) -> auto& { return job.train.loss.epsilon; },
+      "The ratio is clipped below at 1 - epsilon. Unset: 0.2 (gspo, luspo: 3e-4).", above(0));
+  keys.add(
+      "grpo.epsilon_high", [](auto& job) -> auto& { return job.train.loss.epsilon_high; },
+      "And above at 1 + this. Unset: epsilon (gspo, luspo: 4e-4).", above(0));
+  keys.add(
+      "grpo.delta", [](auto& job) -> auto& { return job.train.loss.delta; },
+      "Caps the unclipped ratio as well (two-sided clipping). Unset: no cap.", above(1));
+  keys.add(
+      "grpo.dual_clip", [](auto& job) -> auto& { return job.train.loss.dual_clip; },
+      "Where the advantage A is negative the loss is at most -dual_clip * A; usual 3. Unset: no bound.",
+      above(1));
+  keys.add(
+      "grpo.cispo_max", [](auto& job) -> auto& { return job.train.loss.cispo_max; }, "Cap of cispo's weight.",
+      above(0));
+  keys.add(
+      "grpo.sapo_temperature_pos", [](auto& job) -> auto& { return job.train.loss.sapo_temperature_pos; },
+      "Temperature of sapo's gate where the advantage is positive.", above(0));
+  keys.add(
+      "grpo.sapo_temperature_neg", [](auto& job) -> auto& { return job.train.loss.sapo_temperature_neg; },
+      "And elsewhere.", above(0));
+  keys.add(
+      "grpo.vespo_k_pos", [](auto& job) -> auto& { return job.train.loss.vespo_k_pos; },
+      "Exponent of vespo's weight where the advantage is not negative.", above(0));
+  keys.add(
+      "grpo.vespo_lambda_pos", [](auto& job) -> auto& { return job.train.loss.vespo_lambda_pos; },
+      "Its decay there.", above(0));
+  keys.add(
+      "grpo.vespo_k_neg", [](auto& job) -> auto& { return job.train.loss.vespo_k_neg; },
+      "Exponent of vespo's weight where the advantage is negative.", above(0));
+  keys.add(
+      "grpo.vespo_lambda_neg", [](auto& job) -> auto& { return job.train.loss.vespo_lambda_neg; },
+      "Its decay there.", above(0));
+  keys.add(
+      "grpo.beta", [](auto& job) -> auto& { return job.train.loss.beta; },
+      "Weight of the KL to the starting policy. 0: that policy is not computed.", at_least(0));
+  keys.add(
+      "grpo.kl_times_ratio", [](auto& job) -> auto& { return job.train.loss.kl_times_ratio; },
+      "Multiply the KL's estimate by the ratio, so that its gradient is that of the reverse KL.");
+  keys.choice(
+      "grpo.correction", [](auto& job) -> auto& { return job.grpo.correction; },
+      named<rl::CorrectionMode>(rl::kCorrectionModes),
+      "Correction for a sampler that differs from the trained policy.");
+  keys.add(
+      "grpo.correction_min", [](auto& job) -> auto& { return job.grpo.correction_min; },
+      "Lower bound of the correction's weight. Unset: the mode's usual one.", at_least(0));
+  keys.add(
+      "grpo.correction_max", [](auto& job) -> auto& { return job.grpo.correction_max; },
+      "Upper bound of the correction's weight. Unset: the mode's usual one.", above(0));
+  keys.add(
+      "grpo.off_policy_threshold", [](auto& job) -> auto& { return job.train.loss.off_policy_threshold; },
+      "Drops sequences of negative advantage that drifted further than this; usual 0.5. Unset: none.",
+      above(0));
+  keys.add(
+      "grpo.entropy_coef", [](auto& job) -> auto& { return job.train.loss.entropy_coef; },
+      "Weight of an entropy bonus.", at_least(0));
+}
+
+void add_eval(KeyTable<Job>& keys) {
+  keys.add(
+      "eval.every", [](auto& job) -> auto& { return job.eval.every; },
+      "Steps between evaluations on held-out prompts during training. 0: none.", at_least(0));
+  keys.add(
+      "eval.at_start", [](auto& job) -> auto& { return job.eval.at_start; },
+      "Evaluate before the first step too, where eval.every is not 0.");
+  keys.add(
+      "eval.samples", [](auto& job) -> auto& { return job.eval.samples; },
+      "Held-out prompts of an evaluation. 0: all.", at_least(0));
+  keys.add(
+      "eval.file", [](auto& job) -> auto& { return job.eval.file; },
+      "JSON Lines file of held-out prompts, needed where the data are a file.");
+  keys.add(
+      "eval.temperature", [](auto& job) -> auto& { return job.eval.temperature; },
+      "Temperature of the evaluated answers. 0: the most likely token each time.", between(0, 100));
+}
+
+}  // namespace
+
+KeyTable<Job> job_keys() {
+  KeyTable<Job> keys;
+  add_run(keys);
+  add_model(keys);
+  add_data(keys);
+  add_generation(keys);
+  add_lora(keys);
+  add_train(keys);
+  add_grpo(keys);
+  add_eval(keys);
+  return keys;
+}
+
+KeyTable<RewardSection> reward_keys() {
+  KeyTable<RewardSection> keys;
+  std::vector<std::pair<std::string, std::string>> kinds;
+  for (const auto kind : tasks::reward_kinds()) kinds.emplace_back(kind, kind);
+  keys.choice(
+      "reward.kind", [](auto& reward) -> auto& { return reward.options.kind; }, kinds,
+      "What decides: a match with a column, a pattern, or a command of yours.");
+  keys.add(
+      "reward.name", [](auto& reward) -> auto& { return reward.options.name; },
+      "Name in the metrics. Empty: the kind.");
+  keys.add(
+      "reward.weight", [](auto& reward) -> auto& { return reward.options.weight; },
+      "Weight in the sum of all rewards.", between(-1e6, 1e6));
+  keys.add(
+      "reward.column", [](auto& reward) -> auto& { return reward.options.column; },
+      "Column of the data that holds the expected answer (exact_match, number_match).");
+  keys.add(
+      "reward.pattern", [](auto& reward) -> auto& { return reward.options.pattern; },
+      "Regular expression (PCRE2) of regex; {column} stands for that column's text.");
+  keys.add(
+      "reward.command", [](auto& reward) -> auto& { return reward.options.command.command; },
+      "Program and arguments of command; docs/tasks.md has the protocol.");
+  keys.add(
+      "reward.folder", [](auto& reward) -> auto& { return reward.folder; },
+      "Folder in which the command runs. Empty: that of the job file.");
+  keys.add(
+      "reward.timeout_s", [](auto& reward) -> auto& { return reward.options.command.timeout_s; },
+      "Seconds that one call of the command for a whole step may take.", above(0));
+  keys.add(
+      "reward.retries", [](auto& reward) -> auto& { return reward.options.command.retries; },
+      "Times that a command which died is started again within one call.", between(0, 100));
+  keys.choice(
+      "reward.on_error", [](auto& reward) -> auto& { return reward.options.command.on_error; },
+      std::vector<std::pair<std::string, tasks::OnError>>{{"stop", tasks::OnError::stop},
+                                                          {"absent", tasks::OnError::absent}},
+      "A command that fails ends the run, or leaves the completions without a reward.");
+  return keys;
+}
+
+}  // namespace nereus::runtime
