@@ -1,0 +1,40 @@
+#include "nereus/checkpoint/init_model.h"
+
+#include <ATen/ops/empty.h>
+
+#include <utility>
+
+#include "nereus/base/random.h"
+#include "nereus/spec/tensor_table.h"
+
+namespace nereus::checkpoint {
+namespace {
+
+constexpr double kDeviation = 0.02;
+
+bool is_norm(spec::TensorKind kind) {
+  return kind == spec::TensorKind::norm || kind == spec::TensorKind::final_norm;
+}
+
+void fill_normal(at::Tensor& tensor, RandomStream stream) {
+  float* values = tensor.data_ptr<float>();
+  for (int64_t i = 0; i < tensor.numel(); ++i) values[i] = static_cast<float>(kDeviation * stream.normal());
+}
+
+}  // namespace
+
+std::vector<NamedTensor> init_model(const spec::ModelConfig& config, uint64_t seed) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& spec : spec::tensor_table(config)) {
+    at::Tensor tensor = at::empty(spec.shape, at::kFloat);
+    if (is_norm(spec.kind)) {
+      tensor.fill_(1);
+    } else {
+      fill_normal(tensor, RandomStream(seed, tensors.size()));
+    }
+    tensors.push_back({spec.name, std::move(tensor)});
+  }
+  return tensors;
+}
+
+}  // namespace nereus::checkpoint
