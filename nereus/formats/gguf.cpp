@@ -17,7 +17,7 @@ constexpr uint32_t kMaxDims = 4;
 constexpr uint64_t kDefaultAlignment = 32;
 constexpr uint64_t kMinEntryBytes = 8 + 4 + 1;           // key length, type, value
 constexpr uint64_t kMinTensorBytes = 8 + 4 + 8 + 4 + 8;  // name length, dims, one size, type, offset
-constexpr std::string_view kTypeNames = "F32, F16, BF16, F64, I8, I16, I32, I64, Q8_0, Q4_0, Q4_1, Q6_K";
+constexpr std::string_view kGgufTypes = "F32, F16, BF16, F64, I8, I16, I32, I64, Q8_0, Q4_0, Q4_1, Q6_K";
 
 /// Types of metadata values, as numbered in the file.
 enum class ValueType : uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
@@ -213,7 +213,7 @@ Result<Entry> read_entry(ByteReader& reader, uint64_t number) {
   const auto type = tensor_type(*id);
   if (!type) {
     return reader.error(
-        fmt::format("type {} is not supported; expected one of {}", type_name(*id), kTypeNames));
+        fmt::format("type {} is not supported; expected one of {}", type_name(*id), kGgufTypes));
   }
   const auto offset = reader.number<uint64_t>();
   if (!offset) return pass(offset);

@@ -14,9 +14,9 @@ namespace {
 
 constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // as in the reference implementation
-constexpr std::array kTypes = {DType::f32, DType::f16, DType::bf16, DType::i8, DType::i16,
-                               DType::i32, DType::i64, DType::f64,  DType::u8, DType::boolean};
-constexpr std::string_view kTypeNames = "F32, F16, BF16, I8, I16, I32, I64, F64, U8, BOOL";
+constexpr std::array kReadTypes = {DType::f32, DType::f16, DType::bf16, DType::i8, DType::i16,
+                                   DType::i32, DType::i64, DType::f64,  DType::u8, DType::boolean};
+constexpr std::string_view kSafetensorsTypes = "F32, F16, BF16, I8, I16, I32, I64, F64, U8, BOOL";
 
 struct Parts {
   std::string_view header;
@@ -95,9 +95,9 @@ Result<DType> parse_type(const Json& entry, const std::string& where) {
   if (found == entry.end() || !found->is_string()) return fail("{}: dtype: expected a string", where);
   const auto name = found->get<std::string>();
   const auto* type =
-      std::find_if(kTypes.begin(), kTypes.end(), [&](DType t) { return dtype_name(t) == name; });
-  if (type == kTypes.end())
-    return fail("{}: dtype '{}' is not supported; expected one of {}", where, name, kTypeNames);
+      std::find_if(kReadTypes.begin(), kReadTypes.end(), [&](DType t) { return dtype_name(t) == name; });
+  if (type == kReadTypes.end())
+    return fail("{}: dtype '{}' is not supported; expected one of {}", where, name, kSafetensorsTypes);
   return *type;
 }
 

@@ -1,0 +1,103 @@
+#include "nereus/checkpoint/adapter.h"
+
+#include <ATen/ops/matmul.h>
+
+#include <cmath>
+#include <system_error>
+#include <unordered_map>
+
+#include "nereus/checkpoint/to_dtype.h"
+#include "nereus/formats/json_file.h"
+#include "nereus/formats/safetensors_writer.h"
+
+namespace nereus::checkpoint {
+namespace {
+
+/// LoRA alpha as PEFT writes it: an integer where it is one.
+OrderedJson number(double value) {
+  if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<int64_t>(value);
+  return value;
+}
+
+OrderedJson adapter_config(const Adapter& adapter, std::string_view base_model) {
+  return {{"alpha_pattern", OrderedJson::object()},
+          {"base_model_name_or_path", base_model},
+          {"bias", "none"},
+          {"fan_in_fan_out", false},
+          {"inference_mode", true},
+          {"lora_alpha", number(adapter.alpha)},
+          {"lora_dropout", 0.0},
+          {"modules_to_save", nullptr},
+          {"peft_type", "LORA"},
+          {"r", adapter.rank},
+          {"rank_pattern", OrderedJson::object()},
+          {"target_modules", adapter.target_modules},
+          {"task_type", "CAUSAL_LM"},
+          {"use_dora", false},
+          {"use_rslora", adapter.rslora}};
+}
+
+/// Views of A and B under PEFT's names; `kept` owns what was converted to be written.
+Result<std::vector<formats::TensorView>> adapter_views(const Adapter& adapter, const std::string& source,
+                                                       std::vector<at::Tensor>& kept) {
+  std::vector<formats::TensorView> views;
+  for (const auto& [path, pair] : adapter.modules) {
+    for (const auto& [suffix, tensor] : {std::pair("lora_A", pair.first), std::pair("lora_B", pair.second)}) {
+      const auto type = file_type(tensor.scalar_type());
+      if (!type) return fail("{}: {} of '{}': expected float, bfloat16 or half", source, suffix, path);
+      kept.push_back(to_dtype(tensor, *type));
+      views.push_back({fmt::format("base_model.model.{}.{}.weight", path, suffix),
+                       *type,
+                       {tensor.sizes().begin(), tensor.sizes().end()},
+                       bytes_of(kept.back())});
+    }
+  }
+  return views;
+}
+
+Status check_factors(const std::string& path, const at::Tensor& a, const at::Tensor& b,
+                     const at::Tensor& weight) {
+  if (weight.dim() != 2 || a.dim() != 2 || b.dim() != 2 || a.size(0) != b.size(1) ||
+      b.size(0) != weight.size(0) || a.size(1) != weight.size(1)) {
+    return fail("adapter module '{}': A and B do not fit the weight", path);
+  }
+  return {};
+}
+
+}  // namespace
+
+double Adapter::scale() const {
+  const auto r = static_cast<double>(rank);
+  return alpha / (rslora ? std::sqrt(r) : r);
+}
+
+Status write_adapter(const std::filesystem::path& folder, const Adapter& adapter,
+                     std::string_view base_model) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail("{}: cannot be created: {}", folder.string(), error.message());
+  const auto path = folder / "adapter_model.safetensors";
+  std::vector<at::Tensor> kept;
+  const auto views = adapter_views(adapter, path.string(), kept);
+  if (!views) return pass(views);
+  if (auto written = formats::write_safetensors(path, *views, {{"format", "pt"}}); !written) return written;
+  return formats::write_json_file(folder / "adapter_config.json", adapter_config(adapter, base_model));
+}
+
+Status merge_adapter(const std::vector<NamedTensor>& weights, const Adapter& adapter) {
+  std::unordered_map<std::string, at::Tensor> by_name;
+  for (const auto& [name, tensor] : weights) by_name[name] = tensor;
+  for (const auto& [path, pair] : adapter.modules) {
+    const auto found = by_name.find(path + ".weight");
+    if (found == by_name.end()) return fail("adapter module '{}': the model has no such weight", path);
+    if (auto fits = check_factors(path, pair.first, pair.second, found->second); !fits) return fits;
+  }
+  for (const auto& [path, pair] : adapter.modules) {
+    at::Tensor weight = by_name.at(path + ".weight").detach();
+    const at::Tensor a = pair.first.detach().to(at::kFloat), b = pair.second.detach().to(at::kFloat);
+    weight.add_(at::matmul(b, a), adapter.scale());  // [out, rank] · [rank, in]
+  }
+  return {};
+}
+
+}  // namespace nereus::checkpoint
