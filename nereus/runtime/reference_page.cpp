@@ -18,9 +18,14 @@ the same text is written to `job.toml` in the run's folder.
 This page is made by `nereus train --print-reference`.
 )";
 
-std::string escaped(std::string text) {
-  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
-  return text;
+/// Text for a cell of a table.
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
 }
 
 template <class T>
