@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 namespace nereus::kernels {
 
@@ -13,6 +14,9 @@ struct MatrixView {
   int64_t row_stride = 0, col_stride = 1;
 
   MatrixView transposed() const { return {data, cols, rows, col_stride, row_stride}; }
+  operator MatrixView<const T>() const requires(!std::is_const_v<T>) {
+    return {data, rows, cols, row_stride, col_stride};
+  }
 };
 using Matrix = MatrixView<float>;
 using ConstMatrix = MatrixView<const float>;

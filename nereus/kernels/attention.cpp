@@ -1,0 +1,113 @@
+#include "nereus/kernels/attention.h"
+
+#include <algorithm>
+
+#include "nereus/kernels/attention_parts.h"
+#include "nereus/kernels/parallel.h"
+
+namespace nereus::kernels {
+namespace {
+
+int64_t keys_of(const AttentionPlan& plan, const QueryRun& run) {
+  int64_t keys = 0;
+  for (const KeySpan& span :
+       plan.spans.subspan(static_cast<size_t>(run.first_span), static_cast<size_t>(run.span_count))) {
+    keys += span.length;
+  }
+  return keys;
+}
+
+/// Rows of a tile: enough that copying keys costs little beside the products.
+int64_t rows_per_tile(const AttentionShape& shape) {
+  constexpr int64_t kQueries = 96;
+  return std::max<int64_t>(1, kQueries / (shape.heads / shape.kv_heads));
+}
+
+}  // namespace
+
+const AttentionKernels& attention_kernels(Isa isa) {
+#ifdef __x86_64__
+  if (isa == Isa::avx512) return avx512::attention_kernels();
+  if (isa == Isa::avx2) return avx2::attention_kernels();
+#endif
+  return baseline::attention_kernels();
+}
+
+std::vector<RunPart> parts_of(const AttentionShape& shape, const AttentionPlan& plan) {
+  const int64_t most = rows_per_tile(shape);
+  std::vector<RunPart> parts;
+  parts.reserve(plan.runs.size());
+  for (const QueryRun& run : plan.runs) {
+    const int64_t keys = run.rows > 0 ? keys_of(plan, run) : 0;
+    for (int64_t first = 0; first < run.rows; first += most) {
+      parts.push_back({&run, first, std::min(most, run.rows - first), keys - run.rows + 1 + first});
+    }
+  }
+  return parts;
+}
+
+int64_t work_of(const AttentionShape& shape, const RunPart& part) {
+  return part.rows * (part.visible + part.rows / 2) * (shape.heads / shape.kv_heads) * shape.head_dim * 2;
+}
+
+QueryTile tile_of(const AttentionShape& shape, const AttentionPlan& plan, const RunPart& part,
+                  int64_t kv_head, ConstMatrix q, Matrix out, float* logsumexp) {
+  const int64_t group = shape.heads / shape.kv_heads;
+  const int64_t row = part.run->first_row + part.first, column = kv_head * group * shape.head_dim;
+  QueryTile tile;
+  tile.rows = part.rows;
+  tile.group = group;
+  tile.head_dim = shape.head_dim;
+  tile.scale = shape.scale;
+  tile.visible = part.visible;
+  tile.spans = plan.spans.data() + part.run->first_span;
+  tile.heads = shape.heads;
+  tile.q = q.data + row * q.row_stride + column;
+  tile.q_stride = q.row_stride;
+  tile.out = out.data + row * out.row_stride + column;
+  tile.out_stride = out.row_stride;
+  if (logsumexp != nullptr) tile.logsumexp = logsumexp + row * shape.heads + kv_head * group;
+  return tile;
+}
+
+ThreadScratch scratch_for(const AttentionKernels& kernels, const AttentionShape& shape,
+                          const std::vector<RunPart>& parts) {
+  int64_t rows = 1;
+  for (const RunPart& part : parts) rows = std::max(rows, part.rows);
+  const int64_t queries = rows * (shape.heads / shape.kv_heads);
+  return {kernels.scratch_floats(queries, shape.head_dim), max_threads()};
+}
+
+void attention_forward(const AttentionKernels& kernels, const AttentionShape& shape,
+                       const AttentionPlan& plan, ConstMatrix q, const KeyValueStore& store, Matrix out,
+                       float* logsumexp) {
+  const auto parts = parts_of(shape, plan);
+  int64_t work = 0;
+  for (const RunPart& part : parts) work += work_of(shape, part) * shape.kv_heads;
+  ThreadScratch scratch = scratch_for(kernels, shape, parts);
+  const int64_t head_bytes = shape.head_dim * (store.element == Element::bf16 ? 2 : 4);
+  const auto tasks = static_cast<int64_t>(parts.size()) * shape.kv_heads;
+  parallel_tasks(tasks, work / kProductsPerElement, [&](int64_t task, int thread) {
+    const RunPart& part = parts[static_cast<size_t>(task / shape.kv_heads)];
+    const int64_t kv_head = task % shape.kv_heads;
+    QueryTile tile = tile_of(shape, plan, part, kv_head, q, out, logsumexp);
+    tile.keys = static_cast<const char*>(store.keys) + kv_head * head_bytes;
+    tile.values = static_cast<const char*>(store.values) + kv_head * head_bytes;
+    tile.key_stride = tile.value_stride = store.row_stride;
+    tile.element = store.element;
+    (tile.rows == 1 ? kernels.decode : kernels.forward)(tile, scratch.of(thread));
+  });
+}
+
+void attention_forward(const AttentionShape& shape, const AttentionPlan& plan, ConstMatrix q,
+                       const KeyValueStore& store, Matrix out, float* logsumexp) {
+  attention_forward(attention_kernels(best_isa()), shape, plan, q, store, out, logsumexp);
+}
+
+void attention_backward(const AttentionShape& shape, const AttentionPlan& plan, ConstMatrix q, ConstMatrix k,
+                        ConstMatrix v, ConstMatrix out, const float* logsumexp, ConstMatrix dout, Matrix dq,
+                        Matrix dk, Matrix dv) {
+  attention_backward(attention_kernels(best_isa()), shape, plan, q, k, v, out, logsumexp, dout, dq, dk, dv);
+}
+
+}  // namespace nereus::kernels
