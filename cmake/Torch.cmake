@@ -7,8 +7,10 @@ if(NOT EXISTS "${torch_root}/torch/lib/libtorch_cpu.so")
 endif()
 add_library(nereus_torch INTERFACE)
 add_library(nereus::torch ALIAS nereus_torch)
-target_include_directories(nereus_torch SYSTEM INTERFACE
-  "${torch_root}/torch/include" "${torch_root}/torch/include/torch/csrc/api/include")
+# The wheel brings headers of other versions of fmt and oneDNN along: the system's come first.
+target_compile_options(nereus_torch INTERFACE
+  "SHELL:-idirafter ${torch_root}/torch/include"
+  "SHELL:-idirafter ${torch_root}/torch/include/torch/csrc/api/include")
 target_compile_definitions(nereus_torch INTERFACE AT_PER_OPERATOR_HEADERS)
 target_link_libraries(nereus_torch INTERFACE
   "${torch_root}/torch/lib/libtorch_cpu.so" "${torch_root}/torch/lib/libc10.so")
