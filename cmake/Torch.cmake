@@ -14,6 +14,9 @@ target_compile_options(nereus_torch INTERFACE
 target_compile_definitions(nereus_torch INTERFACE AT_PER_OPERATOR_HEADERS)
 target_link_libraries(nereus_torch INTERFACE
   "${torch_root}/torch/lib/libtorch_cpu.so" "${torch_root}/torch/lib/libc10.so")
+# The search paths are given by hand: the wheel's libgomp.so.1 is then the one OpenMP runtime of the process, and
+# CMake does not warn about it at each program.
+set(CMAKE_SKIP_BUILD_RPATH ON)
 target_link_options(nereus_torch INTERFACE
   "-Wl,-rpath,${torch_root}/torch/lib" "-Wl,-rpath,${torch_root}/nvidia/cu13/lib"
   "-Wl,-rpath-link,${torch_root}/torch/lib" "-Wl,-rpath-link,${torch_root}/nvidia/cu13/lib")

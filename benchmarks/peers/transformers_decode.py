@@ -34,9 +34,7 @@ def main():
     options.add_argument("--prompt", type=int, default=64)
     options.add_argument("--new", type=int, default=64)
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--threads", type=int, default=2)
     arguments = options.parse_args()
-    torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_pretrained(arguments.model, dtype=getattr(torch, arguments.dtype)).eval()
     for batch in map(int, arguments.batch.split(",")):

@@ -14,7 +14,6 @@ import tempfile
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
-import torch
 from datasets import Dataset
 from peft import LoraConfig
 from transformers import TrainerCallback
@@ -54,9 +53,7 @@ def main():
     options.add_argument("--new", type=int, default=64)
     options.add_argument("--steps", type=int, default=4)
     options.add_argument("--rank", type=int, default=16)
-    options.add_argument("--threads", type=int, default=2)
     arguments = options.parse_args()
-    torch.set_num_threads(arguments.threads)
     rows = arguments.prompts * arguments.completions
     micro = arguments.completions if arguments.new > 24 else min(rows, 32)
     with tempfile.TemporaryDirectory() as folder:
