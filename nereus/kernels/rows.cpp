@@ -141,6 +141,16 @@ void chosen_logprob_backward(Matrix logits, const int32_t* targets, float invers
   });
 }
 
+void softmax(Matrix logits, const float* inverse_temperatures) {
+  parallel_ranges(logits.rows, 2 * kExponential * logits.cols, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      const float inverse = inverse_temperatures[i];
+      const float logsumexp = best().distribution(row(logits, i), inverse, logits.cols).logsumexp;
+      best().distribution_backward(row(logits, i), inverse, logsumexp, 1.0F, 0.0F, logits.cols);
+    }
+  });
+}
+
 void low_rank_add(ConstMatrix x, ConstMatrix a_transposed, ConstMatrix b_transposed, float scale, Matrix y) {
   const int64_t rank = a_transposed.cols, inner_row = (rank + 15) / 16 * 16;
   // 1/8: a multiply-add of a product that stays in the cache against an element read from memory.

@@ -38,6 +38,9 @@ void chosen_logprob_backward(Matrix logits, const int32_t* targets, float invers
                              const float* logsumexp, const float* dlogprob, const float* entropy,
                              const float* dentropy);
 
+/// In place: each row of logits becomes softmax(inverse_temperatures[row] · logits).
+void softmax(Matrix logits, const float* inverse_temperatures);
+
 /// y += scale · (x · Aᵀ) · Bᵀ for thin A [rank, in], B [out, rank]: a LoRA adapter on few rows (decode),
 /// where the call overhead of a general product would dominate. `a_transposed` is [in, rank], `b_transposed`
 /// [rank, out], row-major, rank ≤ 256 (padded by zeros to a multiple of 16 is fastest).

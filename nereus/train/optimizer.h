@@ -46,6 +46,8 @@ class AdamW {
   void set_steps(int64_t steps) { steps_ = steps; }
 
  private:
+  double grad_norm() const;
+
   std::vector<model::Parameter> parameters_;
   OptimizerOptions options_;
   std::vector<at::Tensor> m_, v_;

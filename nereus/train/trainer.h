@@ -10,6 +10,7 @@
 #include "nereus/base/result.h"
 #include "nereus/model/transformer.h"
 #include "nereus/rl/advantages.h"
+#include "nereus/rl/entropy.h"
 #include "nereus/rl/policy_loss.h"
 #include "nereus/rollout/types.h"
 #include "nereus/train/optimizer.h"
@@ -27,7 +28,14 @@ struct TrainerOptions {
   int64_t epochs = 1;              ///< passes over the batch
   bool recompute = false;          ///< keep only the layers' inputs, compute the rest again in the backward pass
   bool share_prompts = true;       ///< completions of a group share the prompt's tokens in the training pass
-  uint64_t seed = 0;               ///< of the order of groups in minibatches
+  bool skip_zero_advantage = true;  ///< leave out completions whose gradient is exactly 0 (no spread in their
+                                    ///< group, no KL, no entropy bonus); counts and denominators keep them
+  bool mask_truncated = false;     ///< completions cut by the length limit are not trained (DAPO)
+  int64_t overlong_cache = 0;      ///< soft penalty over the last so many tokens before the limit (DAPO); 0: off
+  double top_entropy_quantile = 1.0;  ///< train only this fraction of tokens, the most uncertain ones
+  std::optional<rl::EntropyControlOptions> entropy_control;  ///< adapts the coefficient of the entropy bonus
+  int64_t reference_sync_steps = 0;  ///< every so many updates the reference moves towards the policy; 0: never
+  double reference_mixup = 0.6;      ///< share of the policy in that move
 };
 
 /// A sampled group and its rewards: rewards[function][completion], absent where the reward gave up.
@@ -43,6 +51,7 @@ class Trainer {
   /// REQUIRES: the model has trainable parameters and outlives the trainer.
   Trainer(model::Transformer& model, TrainerOptions options);
   ~Trainer();
+  Trainer(Trainer&&) noexcept;
 
   /// One policy update from whole groups. Metrics by the names of docs/metrics.md (those that the trainer
   /// knows: losses, kl, entropy, clip ratios, sampling differences, grad_norm, lr, perf/logprob_s, perf/train_s).
