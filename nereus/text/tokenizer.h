@@ -30,9 +30,9 @@ class Tokenizer {
   /// chat_template.jinja where there are such) or a .gguf file.
   static Result<Tokenizer> load(const std::filesystem::path& model);
 
-  /// Ids of `text`. Added tokens written in it become their ids; bytes that are no UTF-8 count as U+FFFD. With
-  /// `add_special` come the tokens that the file puts around every text (for Llama-3 its begin token): a text
-  /// rendered by a chat template has them already.
+  /// Ids of `text`. Added tokens written in it become their ids; bytes that are no UTF-8 count as U+FFFD.
+  /// With `add_special` come the tokens that the file puts around every text (for Llama-3 its begin token): a
+  /// text rendered by a chat template has them already.
   std::vector<int32_t> encode(std::string_view text, bool add_special) const;
   /// Text of `ids`, valid UTF-8 (what is none becomes U+FFFD); `skip_special` leaves special tokens out. Ids
   /// without a token give nothing.
@@ -42,8 +42,8 @@ class Tokenizer {
   int32_t vocab_size() const;
   std::optional<int32_t> id(std::string_view token) const;  ///< by the text in the file, such as "Ġthe"
   std::string_view token(int32_t id) const;                 ///< as the file writes it; "" without such an id
-  std::string_view bytes(int32_t id) const;                 ///< what the token stands for; "" without such an id
-  bool special(int32_t id) const;                           ///< false without such an id
+  std::string_view bytes(int32_t id) const;  ///< what the token stands for; "" without such an id
+  bool special(int32_t id) const;            ///< false without such an id
 
   std::optional<int32_t> bos() const;
   std::vector<int32_t> eos() const;  ///< every end id that the files name, the main one first; maybe none
