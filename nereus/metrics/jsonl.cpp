@@ -64,6 +64,7 @@ Result<JsonlWriter> JsonlWriter::create(const std::filesystem::path& path) {
 Result<JsonlWriter> JsonlWriter::resume(const std::filesystem::path& path, int64_t last_step) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return create(path);
+  if (!std::filesystem::is_regular_file(path, ignored)) return fail("{}: is no regular file", path.string());
   const auto kept = kept_part(path, last_step);
   if (!kept) return pass(kept);
   const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -101,14 +102,13 @@ Status JsonlWriter::write(const OrderedJson& record) {
 }
 
 Status JsonlWriter::undo_partial_line(int error) {
-  // A device has no length to restore; on a file, shortening needs no space.
-  const bool restored = ::ftruncate(file_, size_) == 0 || errno == EINVAL;
+  const bool restored = ::ftruncate(file_, size_) == 0;  // needs no space
   return fail("{}: a record could not be written: {}{}", path_.string(), reason(error),
               restored ? "" : "; the last line of the file is torn");
 }
 
 Status JsonlWriter::sync() {
-  if (::fsync(file_) == 0 || errno == EINVAL) return {};
+  if (::fsync(file_) == 0) return {};
   return fail("{}: could not be brought to disk: {}", path_.string(), reason(errno));
 }
 

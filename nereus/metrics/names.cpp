@@ -90,6 +90,7 @@ std::span<const MetricName> metric_names() {
 }
 
 bool is_metric(std::string_view name) {
+  if (name.ends_with('/')) return false;
   return std::ranges::any_of(kNames, [&](const MetricName& entry) { return fits(entry.name, name); });
 }
 
