@@ -1,0 +1,196 @@
+#include "nereus/generation/engine.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/index_select.h>
+#include <torch/csrc/autograd/grad_mode.h>
+
+#include <algorithm>
+#include <map>
+
+#include "nereus/base/random.h"
+#include "nereus/generation/kv_cache.h"
+#include "nereus/generation/sampler.h"
+#include "nereus/ops/softmax.h"
+
+namespace nereus::generation {
+namespace {
+
+at::ScalarType cache_type(kernels::Element element) {
+  return element == kernels::Element::bf16 ? at::kBFloat16 : at::kFloat;
+}
+
+/// A sequence whose next token comes from a row of the step's distributions.
+struct Draw {
+  Sequence* sequence;
+  int64_t row;
+  Sampled sampled;
+};
+
+}  // namespace
+
+struct Engine::State {
+  State(const model::Transformer& m, const EngineOptions& o)
+      : model(m),
+        options(o),
+        context(o.max_context > 0 ? std::min(o.max_context, m.config().context) : m.config().context),
+        blocks(pool_blocks()),
+        scheduler({o.max_running, o.block_tokens, o.prefill_tokens}, blocks),
+        cache(m.config(), blocks, o.block_tokens, cache_type(o.kv_element)) {}
+
+  int64_t pool_blocks() const;
+  std::vector<Draw> compute(const Schedule& schedule);
+  at::Tensor distributions(const std::vector<at::Tensor>& hidden, const std::vector<const GroupState*>& groups) const;
+  void sample_all(std::vector<Draw>& draws, const at::Tensor& probabilities) const;
+  void accept(const Draw& draw);
+
+  const model::Transformer& model;
+  EngineOptions options;
+  int64_t context, blocks;
+  Scheduler scheduler;
+  KvCache cache;
+  int64_t version = 0, generated = 0, prefilled = 0;
+};
+
+/// As many blocks as the memory allows, but no more than `max_running` sequences of full length can use.
+int64_t Engine::State::pool_blocks() const {
+  const int64_t bytes = KvCache::block_bytes(model.config(), options.block_tokens, cache_type(options.kv_element));
+  const int64_t useful = 2 * options.max_running * (context / options.block_tokens + 2);
+  return std::clamp<int64_t>(options.kv_bytes / bytes, 1, useful);
+}
+
+/// Runs the model over the step's rows and draws a token for each sequence that is up to date.
+std::vector<Draw> Engine::State::compute(const Schedule& schedule) {
+  std::vector<Draw> draws;
+  std::vector<at::Tensor> hidden_rows;
+  std::vector<const GroupState*> groups;
+  std::map<const GroupState*, int64_t> prompt_row;
+  const auto add_row = [&](const at::Tensor& row, const GroupState* group) {
+    hidden_rows.push_back(row);
+    groups.push_back(group);
+    return static_cast<int64_t>(hidden_rows.size()) - 1;
+  };
+  if (!schedule.runs.empty()) {
+    const spec::ModelConfig& c = model.config();
+    PagedAttention attention(cache, {c.heads, c.kv_heads, c.head_dim}, model.rope_frequencies(), schedule.runs);
+    const at::Tensor hidden = model.hidden(attention.ids(), attention);
+    for (size_t i = 0; i < schedule.runs.size(); ++i) {
+      const Run& run = schedule.runs[i];
+      const at::Tensor last = hidden.narrow(0, attention.last_rows()[i], 1);
+      if (run.sequence) {
+        run.sequence->cached = run.first + run.rows;
+        draws.push_back({run.sequence, add_row(last, run.group), {}});
+      } else {
+        run.group->prompt_computed = true;
+        run.group->last_hidden = last.clone();
+        prefilled += run.rows;
+      }
+    }
+  }
+  for (Sequence* sequence : schedule.fresh) {
+    const GroupState* group = sequence->group;
+    if (!prompt_row.contains(group)) prompt_row[group] = add_row(group->last_hidden, group);
+    draws.push_back({sequence, prompt_row[group], {}});
+  }
+  sample_all(draws, distributions(hidden_rows, groups));
+  return draws;
+}
+
+/// softmax(logits / temperature) of each row [rows, vocab].
+at::Tensor Engine::State::distributions(const std::vector<at::Tensor>& hidden,
+                                        const std::vector<const GroupState*>& groups) const {
+  at::Tensor logits = model.logits(at::cat(hidden, 0));
+  std::vector<float> inverse;
+  for (const GroupState* group : groups) {
+    const float temperature = group->request.sampling.temperature;
+    inverse.push_back(temperature > 0 ? 1.0F / temperature : 1.0F);
+  }
+  ops::softmax(logits, at::from_blob(inverse.data(), {static_cast<int64_t>(inverse.size())}, at::kFloat));
+  return logits;
+}
+
+void Engine::State::sample_all(std::vector<Draw>& draws, const at::Tensor& probabilities) const {
+  const int64_t vocab = probabilities.size(1);
+  const float* data = probabilities.const_data_ptr<float>();
+  at::parallel_for(0, static_cast<int64_t>(draws.size()), 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      Draw& draw = draws[static_cast<size_t>(i)];
+      const rollout::Request& request = draw.sequence->group->request;
+      const RandomKey key{request.seed, request.prompt_id, draw.sequence->completion.index,
+                          static_cast<uint32_t>(draw.sequence->tokens())};
+      draw.sampled = sample({data + draw.row * vocab, static_cast<size_t>(vocab)}, request.sampling, uniform(key));
+    }
+  });
+}
+
+/// Appends the token and ends the sequence where it should end.
+void Engine::State::accept(const Draw& draw) {
+  Sequence& sequence = *draw.sequence;
+  const GroupState& group = *sequence.group;
+  rollout::Completion& completion = sequence.completion;
+  completion.tokens.push_back(draw.sampled.token);
+  completion.logprobs.push_back(draw.sampled.logprob);
+  completion.versions.push_back(version);
+  ++generated;
+  const rollout::SamplingOptions& sampling = group.request.sampling;
+  const bool stop_id = std::find(sampling.stop_ids.begin(), sampling.stop_ids.end(), draw.sampled.token) !=
+                       sampling.stop_ids.end();
+  const bool goes_on = !group.on_token || group.on_token(group.request.prompt_id, completion.index,
+                                                         draw.sampled.token, draw.sampled.logprob);
+  if (stop_id || !goes_on) {
+    completion.finish = rollout::Finish::stop;
+  } else if (sequence.tokens() >= sampling.max_new_tokens || group.prompt_tokens() + sequence.tokens() >= context) {
+    completion.finish = rollout::Finish::length;
+  } else {
+    return;
+  }
+  scheduler.finish(sequence);
+}
+
+Engine::Engine(const model::Transformer& model, EngineOptions options)
+    : state_(std::make_unique<State>(model, options)) {}
+Engine::~Engine() = default;
+
+Status Engine::submit(rollout::Request request, rollout::TokenCallback on_token) {
+  const State& s = *state_;
+  const auto length = static_cast<int64_t>(request.prompt.size());
+  if (length == 0) return fail("prompt {} is empty; expected at least one token", request.prompt_id);
+  if (request.count == 0) return fail("prompt {}: asked for 0 completions", request.prompt_id);
+  if (request.sampling.max_new_tokens < 1)
+    return fail("prompt {}: max_new_tokens is {}; expected at least 1", request.prompt_id, request.sampling.max_new_tokens);
+  if (length >= s.context)
+    return fail("prompt {} has {} tokens; the context of {} leaves no room for an answer", request.prompt_id, length, s.context);
+  for (int32_t id : request.prompt)
+    if (id < 0 || id >= s.model.config().vocab)
+      return fail("prompt {}: token id {} is outside the vocabulary of {}", request.prompt_id, id, s.model.config().vocab);
+  if (s.scheduler.knows(request.prompt_id)) return fail("prompt {} is already being completed", request.prompt_id);
+  const int64_t answer = std::min<int64_t>(request.sampling.max_new_tokens, s.context - length);
+  const int64_t needed = s.scheduler.blocks_for(length) + s.scheduler.blocks_for(answer);
+  if (needed > s.blocks)
+    return fail("prompt {} with {} tokens and up to {} new ones needs {} KV blocks; the pool has {}", request.prompt_id,
+                length, answer, needed, s.blocks);
+  state_->scheduler.add(std::move(request), std::move(on_token));
+  return {};
+}
+
+void Engine::cancel(uint64_t prompt_id) { state_->scheduler.cancel(prompt_id); }
+
+Result<std::vector<rollout::Group>> Engine::step() {
+  const at::NoGradGuard guard;
+  const Schedule schedule = state_->scheduler.next();
+  if (!schedule.runs.empty() || !schedule.fresh.empty())
+    for (const Draw& draw : state_->compute(schedule)) state_->accept(draw);
+  return state_->scheduler.take_finished();
+}
+
+bool Engine::idle() const { return state_->scheduler.idle(); }
+int64_t Engine::version() const { return state_->version; }
+void Engine::set_version(int64_t version) { state_->version = version; }
+
+Engine::Stats Engine::stats() const {
+  const Scheduler& s = state_->scheduler;
+  return {s.running(), s.waiting(), s.pool().free(), s.pool().total(), s.preemptions(), state_->generated, state_->prefilled};
+}
+
+}  // namespace nereus::generation

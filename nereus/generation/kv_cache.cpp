@@ -1,0 +1,75 @@
+#include "nereus/generation/kv_cache.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+
+namespace nereus::generation {
+namespace {
+
+template <class T>
+at::Tensor to_tensor(std::vector<T>& values, at::ScalarType type) {
+  return at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, type).clone();
+}
+
+}  // namespace
+
+KvCache::KvCache(const spec::ModelConfig& config, int64_t blocks, int64_t block_tokens, at::ScalarType type)
+    : block_tokens_(block_tokens) {
+  for (int64_t layer = 0; layer < config.layers; ++layer)
+    for (auto* store : {&keys_, &values_})
+      store->push_back(at::empty({blocks * block_tokens, config.kv_heads * config.head_dim}, type));
+}
+
+int64_t KvCache::block_bytes(const spec::ModelConfig& c, int64_t block_tokens, at::ScalarType type) {
+  const int64_t element = type == at::kBFloat16 ? 2 : 4;
+  return 2 * c.layers * c.kv_heads * c.head_dim * element * block_tokens;
+}
+
+PagedAttention::PagedAttention(const KvCache& cache, const ops::AttentionShape& shape, at::Tensor frequencies,
+                               const std::vector<Run>& runs)
+    : cache_(cache), shape_(shape), frequencies_(std::move(frequencies)) {
+  std::vector<int32_t> ids, positions;
+  std::vector<int64_t> slots;
+  const int64_t size = cache.block_tokens();
+  for (const Run& run : runs) {
+    const auto first_span = static_cast<int64_t>(plan_.spans.size()), first_row = static_cast<int64_t>(ids.size());
+    const auto& tokens = run.sequence ? run.sequence->completion.tokens : run.group->request.prompt;
+    const auto& blocks = run.sequence ? run.sequence->blocks : run.group->prompt_blocks;
+    const int64_t offset = run.sequence ? run.group->prompt_tokens() : 0;
+    for (int64_t i = run.first; i < run.first + run.rows; ++i) {
+      ids.push_back(tokens[static_cast<size_t>(i)]);
+      positions.push_back(static_cast<int32_t>(offset + i));
+      slots.push_back(blocks[static_cast<size_t>(i / size)] * size + i % size);
+    }
+    if (run.sequence) add_spans(run.group->prompt_blocks, run.group->prompt_tokens());
+    add_spans(blocks, run.first + run.rows);
+    plan_.runs.push_back({first_row, run.rows, first_span, static_cast<int64_t>(plan_.spans.size()) - first_span});
+    last_rows_.push_back(first_row + run.rows - 1);
+  }
+  ids_ = to_tensor(ids, at::kInt);
+  positions_ = to_tensor(positions, at::kInt);
+  slots_ = to_tensor(slots, at::kLong);
+}
+
+/// Spans of the first `tokens` rows in `blocks`; neighbouring blocks make one span.
+void PagedAttention::add_spans(const std::vector<int64_t>& blocks, int64_t tokens) {
+  const int64_t size = cache_.block_tokens();
+  bool joined = false;
+  for (size_t i = 0; tokens > 0; ++i, tokens -= size) {
+    const int64_t start = blocks[i] * size, length = std::min(size, tokens);
+    if (joined && plan_.spans.back().start + plan_.spans.back().length == start)
+      plan_.spans.back().length += length;
+    else
+      plan_.spans.push_back({start, length});
+    joined = true;
+  }
+}
+
+at::Tensor PagedAttention::attend(int64_t layer, at::Tensor qkv) {
+  return ops::paged_attention(std::move(qkv), positions_, frequencies_, shape_, plan_, slots_, cache_.keys(layer),
+                              cache_.values(layer));
+}
+
+}  // namespace nereus::generation

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "nereus/generation/scheduler.h"
+#include "nereus/model/attention.h"
+#include "nereus/ops/attention.h"
+#include "nereus/spec/model_config.h"
+
+namespace nereus::generation {
+
+/// Memory of keys and values: one [blocks · block_tokens, kv_width] tensor each a layer. The system hands out
+/// pages when they are first written, so a large pool costs only what is used.
+class KvCache {
+ public:
+  KvCache(const spec::ModelConfig& config, int64_t blocks, int64_t block_tokens, at::ScalarType type);
+
+  int64_t block_tokens() const { return block_tokens_; }
+  const at::Tensor& keys(int64_t layer) const { return keys_[static_cast<size_t>(layer)]; }
+  const at::Tensor& values(int64_t layer) const { return values_[static_cast<size_t>(layer)]; }
+  /// Bytes of one block over all layers.
+  static int64_t block_bytes(const spec::ModelConfig& config, int64_t block_tokens, at::ScalarType type);
+
+ private:
+  int64_t block_tokens_;
+  std::vector<at::Tensor> keys_, values_;
+};
+
+/// The rows of one step and what each sees of the cache.
+class PagedAttention : public model::Attention {
+ public:
+  PagedAttention(const KvCache& cache, const ops::AttentionShape& shape, at::Tensor frequencies,
+                 const std::vector<Run>& runs);
+  at::Tensor attend(int64_t layer, at::Tensor qkv) override;
+
+  const at::Tensor& ids() const { return ids_; }  ///< [rows] int32
+  /// Row of each run's last token.
+  const std::vector<int64_t>& last_rows() const { return last_rows_; }
+
+ private:
+  void add_spans(const std::vector<int64_t>& blocks, int64_t tokens);
+
+  const KvCache& cache_;
+  ops::AttentionShape shape_;
+  at::Tensor frequencies_, ids_, positions_, slots_;
+  ops::AttentionPlan plan_;
+  std::vector<int64_t> last_rows_;
+};
+
+}  // namespace nereus::generation

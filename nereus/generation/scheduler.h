@@ -1,0 +1,68 @@
+#pragma once
+
+#include <list>
+#include <vector>
+
+#include "nereus/generation/block_pool.h"
+#include "nereus/generation/sequence.h"
+
+namespace nereus::generation {
+
+/// Rows to compute in a step: the prompt of a group (sequence null), or the tokens of a sequence that are not
+/// in the cache yet (one while it decodes, all of them after a preemption).
+struct Run {
+  GroupState* group = nullptr;
+  Sequence* sequence = nullptr;
+  int64_t first = 0, rows = 0;  ///< tokens [first, first + rows) of the prompt, or of the completion
+};
+
+struct Schedule {
+  std::vector<Run> runs;
+  std::vector<Sequence*> fresh;  ///< admitted without tokens: their first comes from the prompt's last row
+};
+
+struct SchedulerOptions {
+  int64_t max_running = 64, block_tokens = 16, prefill_tokens = 2048;
+};
+
+/// Decides what runs: admits in the order of arrival while blocks are free, and when they run out gives up
+/// idle prompts first, then the sequence admitted last, which is computed again later. Not thread-safe.
+class Scheduler {
+ public:
+  Scheduler(SchedulerOptions options, int64_t total_blocks) : options_(options), pool_(total_blocks) {}
+
+  void add(rollout::Request request, rollout::TokenCallback on_token);
+  /// What to compute now; the blocks for it are taken. Empty only where nothing waits or runs.
+  Schedule next();
+  /// Moves a running sequence to its group's finished ones and frees its blocks.
+  void finish(Sequence& sequence);
+  /// Ends everything that a group still does.
+  void cancel(uint64_t prompt_id);
+  /// Takes out the groups that are done.
+  std::vector<rollout::Group> take_finished();
+
+  bool idle() const { return groups_.empty(); }
+  bool knows(uint64_t prompt_id) const;
+  int64_t running() const { return static_cast<int64_t>(running_.size()); }
+  int64_t waiting() const;
+  int64_t preemptions() const { return preemptions_; }
+  const BlockPool& pool() const { return pool_; }
+  int64_t blocks_for(int64_t tokens) const { return (tokens + options_.block_tokens - 1) / options_.block_tokens; }
+
+ private:
+  bool take_blocks(Sequence& sequence);
+  bool reclaim_prompt(const GroupState* keep);
+  void preempt(Sequence& sequence);
+  void schedule_running(Schedule& schedule);
+  void admit(Schedule& schedule);
+  bool admit_next(GroupState& group, int64_t& prefill, Schedule& schedule);
+  std::list<Sequence>::iterator place(Sequence& sequence);
+
+  SchedulerOptions options_;
+  BlockPool pool_;
+  std::list<GroupState> groups_;  ///< by arrival
+  std::list<Sequence> running_;   ///< by admission
+  int64_t preemptions_ = 0;
+};
+
+}  // namespace nereus::generation

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <deque>
+#include <vector>
+
+#include "nereus/rollout/generator.h"
+
+namespace nereus::generation {
+
+struct GroupState;
+
+/// A completion on its way. Its tokens' keys and values lie in `blocks`, those of the prompt in the group's.
+struct Sequence {
+  GroupState* group = nullptr;
+  rollout::Completion completion;
+  std::vector<int64_t> blocks;
+  int64_t cached = 0;  ///< own tokens whose keys and values are in the cache
+
+  int64_t tokens() const { return static_cast<int64_t>(completion.tokens.size()); }
+};
+
+/// A request with its completions: waiting (not begun, or preempted), running (the scheduler's list) or
+/// finished. The prompt's blocks are shared by all of them.
+struct GroupState {
+  rollout::Request request;
+  rollout::TokenCallback on_token;
+  std::vector<int64_t> prompt_blocks;  ///< empty where the prompt is not in the cache
+  bool prompt_computed = false;        ///< the blocks hold the prompt's keys and values
+  at::Tensor last_hidden;              ///< [1, hidden] of the prompt's last token: first tokens come from it
+  std::deque<Sequence> waiting;
+  int64_t running = 0;
+  std::vector<rollout::Completion> finished;
+
+  int64_t prompt_tokens() const { return static_cast<int64_t>(request.prompt.size()); }
+};
+
+}  // namespace nereus::generation
