@@ -1,6 +1,5 @@
 #include "nereus/kernels/gemm.h"
 
-#include <bit>
 #include <compare>
 #include <cstddef>
 #include <dnnl.hpp>
@@ -9,11 +8,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "nereus/kernels/isa.h"
-#include "nereus/kernels/parallel.h"
-#include "nereus/kernels/rows.h"
+#include "nereus/kernels/library_product.h"
 
 namespace nereus::kernels {
 namespace {
@@ -35,7 +34,7 @@ struct ProductKey {
   int64_t m, k, n;
   int64_t a_row, a_col, b_row, b_col, c_row;
   bool accumulate;
-  bool packed;  ///< b in the packed layout of (k, n, element) instead of by strides
+  bool blocked;  ///< b as in BlockedWeights instead of by strides
   Element element;
   auto operator<=>(const ProductKey&) const = default;
 };
@@ -73,24 +72,17 @@ memory::data_type stored(Element element) {
   return element == Element::bf16 ? kBf16 : kFloat;
 }
 
-/// The layout that oneDNN prefers for weights [in, out]. It is asked at a number of rows typical of decoding
-/// and training; the few layouts among which it would choose for other numbers are equally fast there.
-memory::desc packed_layout(int64_t in, int64_t out, Element element) {
-  constexpr int64_t kRows = 64;
-  const auto type = stored(element);
-  const memory::desc any(Dims{in, out}, type, memory::format_tag::any);
-  const auto found =
-      describe(strided(kRows, in, type, in, 1), any, strided(kRows, out, kFloat, out, 1), false);
-  if (!found) return strided(in, out, type, 1, in);
-  return found->weights_desc();
+memory::desc blocked(int64_t in, int64_t out, Element element) {
+  const auto tag = element == Element::bf16 ? memory::format_tag::BA16a64b2a : memory::format_tag::BA16a64b;
+  return {Dims{in, out}, stored(element), tag};
 }
 
 Product make_product(const ProductKey& key) {
   const auto type = stored(key.element);
   Product product;
   product.a = strided(key.m, key.k, type, key.a_row, key.a_col);
-  product.b = key.packed ? packed_layout(key.k, key.n, key.element)
-                         : strided(key.k, key.n, type, key.b_row, key.b_col);
+  product.b =
+      key.blocked ? blocked(key.k, key.n, key.element) : strided(key.k, key.n, type, key.b_row, key.b_col);
   product.c = strided(key.m, key.n, kFloat, key.c_row, 1);
   const auto found = describe(product.a, product.b, product.c, key.accumulate).value();
   product.primitive = matmul(found);
@@ -206,104 +198,33 @@ void gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta) {
                        .b_col = b.col_stride,
                        .c_row = c.row_stride,
                        .accumulate = beta != 0,
-                       .packed = false,
+                       .blocked = false,
                        .element = Element::f32};
   run(*cached(key), a.data, b.data, c.data);
 }
 
-struct PackedWeights::State {
-  int64_t out, in;
-  Element element;     ///< in which the packed weights are stored
-  bool rounds_floats;  ///< bf16 values in fp32 storage, where the processor has no bf16 products
-  memory packed;
-};
-
-namespace {
-
-/// The nearest bf16 value, as a float.
-float rounded(float x) {
-  const auto bits = std::bit_cast<uint32_t>(x);
-  if (x != x) return x;
-  return std::bit_cast<float>((bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000U);
+bool library_reads(int64_t in, int64_t out, Element element) {
+  constexpr int64_t kRows = 256;
+  const auto found = describe(strided(kRows, in, stored(element), in, 1), blocked(in, out, element),
+                              strided(kRows, out, kFloat, out, 1), false);
+  return found && std::string_view(found->impl_info_str()).starts_with("brg");
 }
 
-/// x rounded to bf16 values, row-major, in `element`; valid until the thread's next call.
-const void* rounded_input(ConstMatrix x, Element element) {
-  thread_local std::vector<std::byte> buffer;
-  const size_t size = element == Element::bf16 ? sizeof(uint16_t) : sizeof(float);
-  void* copy = working_memory(buffer, static_cast<size_t>(x.rows * x.cols) * size);
-  if (element == Element::bf16) {
-    to_bf16(x, static_cast<uint16_t*>(copy), x.cols);
-    return copy;
-  }
-  auto* values = static_cast<float*>(copy);
-  for (int64_t i = 0; i < x.rows; ++i) {
-    for (int64_t j = 0; j < x.cols; ++j) values[i * x.cols + j] = rounded(x.data[i * x.row_stride + j]);
-  }
-  return copy;
-}
-
-memory reordered(const void* weights, const memory::desc& from, const memory::desc& to) {
-  const auto& engine = cpu();
-  memory source(from, engine, writable(weights));
-  memory packed(to, engine);
-  dnnl::stream stream(engine);
-  dnnl::reorder(source, packed).execute(stream, source, packed);
-  stream.wait();
-  return packed;
-}
-
-}  // namespace
-
-PackedWeights::PackedWeights(ConstMatrix weights, Element element) {
-  const int64_t out = weights.rows, in = weights.cols;
-  const bool narrow = element == Element::bf16;
-  const Element kept = narrow && has_fast_bf16() ? Element::bf16 : Element::f32;
-  state_ = std::make_unique<State>(State{out, in, kept, narrow && kept == Element::f32, {}});
-  if (out == 0 || in == 0) return;
-  const auto view = normalized(weights).transposed();
-  state_->packed = reordered(view.data, strided(in, out, kFloat, view.row_stride, view.col_stride),
-                             packed_layout(in, out, kept));
-  if (!state_->rounds_floats) return;
-  auto* values = static_cast<float*>(state_->packed.get_data_handle());
-  const auto count = state_->packed.get_desc().get_size() / sizeof(float);
-  for (size_t i = 0; i < count; ++i) values[i] = rounded(values[i]);
-}
-
-PackedWeights::~PackedWeights() = default;
-PackedWeights::PackedWeights(PackedWeights&&) noexcept = default;
-PackedWeights& PackedWeights::operator=(PackedWeights&&) noexcept = default;
-
-void PackedWeights::multiply(ConstMatrix x, Matrix y, float beta) const {
-  const State& state = *state_;
-  if (y.rows == 0 || y.cols == 0) return;
-  if (state.in == 0) return scale_all(y, beta);
-  x = normalized(x);
+void library_multiply(const BlockedWeights& weights, const void* x, int64_t x_stride, Matrix y,
+                      bool accumulate) {
   y = normalized(y);
-  const bool copies = state.element == Element::bf16 || state.rounds_floats;
-  const void* input = copies ? rounded_input(x, state.element) : x.data;
   const ProductKey key{.m = y.rows,
-                       .k = state.in,
-                       .n = state.out,
-                       .a_row = copies ? x.cols : x.row_stride,
+                       .k = weights.in,
+                       .n = weights.out,
+                       .a_row = y.rows == 1 ? weights.in : x_stride,
                        .a_col = 1,
                        .b_row = 0,
                        .b_col = 0,
                        .c_row = y.row_stride,
-                       .accumulate = beta != 0,
-                       .packed = true,
-                       .element = state.element};
-  run(*cached(key), input, state.packed.get_data_handle(), y.data);
-}
-
-int64_t PackedWeights::out() const {
-  return state_->out;
-}
-int64_t PackedWeights::in() const {
-  return state_->in;
-}
-int64_t PackedWeights::bytes() const {
-  return state_->packed ? static_cast<int64_t>(state_->packed.get_desc().get_size()) : 0;
+                       .accumulate = accumulate,
+                       .blocked = true,
+                       .element = weights.element};
+  run(*cached(key), x, weights.data, y.data);
 }
 
 }  // namespace nereus::kernels

@@ -1,0 +1,196 @@
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "nereus/kernels/gemm.h"
+#include "nereus/kernels/library_product.h"
+#include "nereus/kernels/panel_kernels.h"
+#include "nereus/kernels/parallel.h"
+#include "nereus/kernels/rows.h"
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace nereus::kernels {
+namespace {
+
+int64_t rounded_up(int64_t x, int64_t multiple) {
+  return (x + multiple - 1) / multiple * multiple;
+}
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<void, Free>;
+
+/// Zeroed, in huge pages where the system has them: weights are streamed in each decode step.
+Memory zeroed(int64_t bytes) {
+  constexpr int64_t kHugePage = int64_t{2} << 20;
+  const int64_t alignment = bytes >= kHugePage ? kHugePage : 64;
+  const auto size = static_cast<size_t>(rounded_up(bytes, alignment));
+  Memory memory(std::aligned_alloc(static_cast<size_t>(alignment), size));
+  if (!memory) throw std::bad_alloc();
+#ifdef __linux__
+  if (bytes >= kHugePage) madvise(memory.get(), size, MADV_HUGEPAGE);
+#endif
+  std::memset(memory.get(), 0, size);
+  return memory;
+}
+
+/// The nearest bf16 value's bits, to even; a NaN stays one.
+uint16_t narrowed(float x) {
+  const auto bits = std::bit_cast<uint32_t>(x);
+  if (x != x) return static_cast<uint16_t>(bits >> 16 | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
+/// Where element (k, j) of a panel lies in it.
+enum class Order : uint8_t {
+  rows,   ///< [in, width]
+  pairs,  ///< [in / 2, width, 2]: two products at a time are what bf16 instructions sum
+};
+
+struct Layout {
+  Element element;
+  Order order;
+  int64_t width, padded_in, panels;
+  int64_t panel_elements() const { return padded_in * width; }
+  int64_t bytes() const { return panels * panel_elements() * (element == Element::bf16 ? 2 : 4); }
+};
+
+Layout layout_of(int64_t in, int64_t out, Element element) {
+  const bool pairs = element == Element::bf16 && has_fast_bf16() && library_reads(in, out, element);
+  const int64_t width = pairs ? 64 : panel_kernels(best_isa()).width;
+  return {element, pairs ? Order::pairs : Order::rows, width, rounded_up(in, pairs ? 32 : 16),
+          (out + width - 1) / width};
+}
+
+template <class T, class Convert>
+void pack(ConstMatrix weights, const Layout& layout, T* packed, const Convert& convert) {
+  parallel_ranges(layout.panels, layout.panel_elements(), [&](int64_t first, int64_t last) {
+    for (int64_t j = first * layout.width; j < std::min(last * layout.width, weights.rows); ++j) {
+      T* panel = packed + j / layout.width * layout.panel_elements();
+      const float* from = weights.data + j * weights.row_stride;
+      const int64_t column = j % layout.width;
+      for (int64_t k = 0; k < weights.cols; ++k) {
+        const int64_t at = layout.order == Order::rows ? k * layout.width + column
+                                                       : (k / 2 * layout.width + column) * 2 + k % 2;
+        panel[at] = convert(from[k * weights.col_stride]);
+      }
+    }
+  });
+}
+
+/// x rounded to bf16, as it is or as floats again, row-major; valid until the thread's next call.
+uint16_t* rounded_input(ConstMatrix x) {
+  thread_local std::vector<uint16_t> buffer;
+  buffer.resize(std::max(buffer.size(), static_cast<size_t>(x.rows * x.cols)));
+  to_bf16(x, buffer.data(), x.cols);
+  return buffer.data();
+}
+float* rounded_floats(ConstMatrix x) {
+  thread_local std::vector<float> buffer;
+  const auto count = static_cast<size_t>(x.rows * x.cols);
+  buffer.resize(std::max(buffer.size(), count));
+  const uint16_t* narrow = rounded_input(x);
+  for (size_t i = 0; i < count; ++i) buffer[i] = std::bit_cast<float>(static_cast<uint32_t>(narrow[i]) << 16);
+  return buffer.data();
+}
+
+}  // namespace
+
+struct PackedWeights::State {
+  int64_t out, in;
+  Layout layout;
+  bool library;  ///< oneDNN reads this layout too
+  Memory packed;
+
+  BlockedWeights blocked() const { return {packed.get(), in, out, layout.element}; }
+};
+
+PackedWeights::PackedWeights(ConstMatrix weights, Element element) {
+  const int64_t out = weights.rows, in = weights.cols;
+  if (out == 0 || in == 0) {
+    state_ = std::make_unique<State>(State{out, in, {element, Order::rows, 1, 0, 0}, false, nullptr});
+    return;
+  }
+  const Layout layout = layout_of(in, out, element);
+  const bool library = layout.order == Order::pairs ||
+                       (element == Element::f32 && layout.width == 64 && library_reads(in, out, element));
+  state_ = std::make_unique<State>(State{out, in, layout, library, zeroed(layout.bytes())});
+  void* packed = state_->packed.get();
+  if (element == Element::bf16) {
+    pack(weights, layout, static_cast<uint16_t*>(packed), narrowed);
+  } else {
+    pack(weights, layout, static_cast<float*>(packed), [](float x) { return x; });
+  }
+}
+
+PackedWeights::~PackedWeights() = default;
+PackedWeights::PackedWeights(PackedWeights&&) noexcept = default;
+PackedWeights& PackedWeights::operator=(PackedWeights&&) noexcept = default;
+
+const PanelKernels& panel_kernels(Isa isa) {
+#ifdef __x86_64__
+  if (isa == Isa::avx512) return avx512::panel_kernels();
+  if (isa == Isa::avx2) return avx2::panel_kernels();
+#endif
+  return baseline::panel_kernels();
+}
+
+namespace {
+
+/// Rows up to which reading the weights from memory, rather than multiplying, sets the pace: our kernels
+/// fetch the next block of weights while they compute, oneDNN's do not.
+constexpr int64_t kStreamedRows = 128;
+
+// A multiply-add against an element of row operations, in which kSerialWork counts.
+constexpr int64_t kProductsPerElement = 8;
+
+void run(const PanelProduct& product, Element element) {
+  const PanelKernels& kernels = panel_kernels(best_isa());
+  const auto multiply = element == Element::bf16 ? kernels.multiply_bf16 : kernels.multiply_f32;
+  const int64_t units = kernels.units(product);
+  const int64_t work = product.rows * product.depth * product.columns / units / kProductsPerElement;
+  parallel_ranges(units, work, [&](int64_t first, int64_t last) { multiply(product, first, last); });
+}
+
+}  // namespace
+
+void PackedWeights::multiply(ConstMatrix x, Matrix y, float beta) const {
+  const State& state = *state_;
+  if (y.rows == 0 || y.cols == 0) return;
+  const bool accumulate = beta != 0;
+  if (state.layout.order == Order::pairs) {
+    return library_multiply(state.blocked(), rounded_input(x), x.cols, y, accumulate);
+  }
+  if (state.library && y.rows > kStreamedRows) {
+    return library_multiply(state.blocked(), x.data, x.row_stride, y, accumulate);
+  }
+  PanelProduct product{
+      x.data, x.row_stride, x.rows,    state.in,  state.packed.get(), state.layout.panel_elements(),
+      y.data, y.row_stride, state.out, accumulate};
+  if (state.layout.element == Element::bf16) {
+    product.x = rounded_floats(x);
+    product.x_stride = x.cols;
+  }
+  run(product, state.layout.element);
+}
+
+int64_t PackedWeights::out() const {
+  return state_->out;
+}
+int64_t PackedWeights::in() const {
+  return state_->in;
+}
+int64_t PackedWeights::bytes() const {
+  return state_->layout.bytes();
+}
+
+}  // namespace nereus::kernels
