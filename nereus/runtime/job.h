@@ -71,6 +71,8 @@ struct LoraSection {
 struct GrpoSection {
   rl::CorrectionMode correction = rl::CorrectionMode::sequence_mask;
   std::optional<double> correction_min, correction_max;  ///< absent: the mode's usual bounds
+  std::optional<double> entropy_target;                  ///< absent: the bonus keeps its weight
+  int64_t resample_rounds = 0;  ///< times that groups without spread are replaced by new ones (DAPO); 0: kept
 };
 
 /// [eval]
