@@ -31,11 +31,11 @@ struct ModelConfig {
   double norm_eps = 1e-5;
   double rope_theta = 10000;
   bool llama3_rope = false;
-  Llama3Rope rope_scaling;      ///< used where llama3_rope
-  bool tied = false;            ///< the head is the embedding
-  bool attention_bias = false;  ///< refused by the reader until a family needs it
+  Llama3Rope rope_scaling = {};  ///< used where llama3_rope
+  bool tied = false;             ///< the head is the embedding
+  bool attention_bias = false;   ///< refused by the reader until a family needs it
   int64_t bos_id = -1;
-  std::vector<int64_t> eos_ids;  ///< every end-of-sequence id (config.json, generation_config.json)
+  std::vector<int64_t> eos_ids = {};  ///< every end-of-sequence id (config.json, generation_config.json)
 
   /// Inverse frequencies of the rotary embedding, [head_dim / 2], with llama3 scaling applied.
   std::vector<float> rope_frequencies() const;
