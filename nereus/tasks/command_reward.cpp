@@ -116,13 +116,18 @@ class CommandReward final : public Reward {
       if (auto status = take_answer(std::string_view(output_).substr(start, end - start), call); !status)
         return status;
     output_.erase(0, start);
-    if (call.waiting.empty() || output_.size() <= kLongestLine) return {};
-    return fail("{}: a line of more than {} bytes: {}", source(), kLongestLine, shown(output_));
+    return call.waiting.empty() ? Status() : check_length(output_);
+  }
+
+  Status check_length(std::string_view line) const {
+    if (line.size() <= kLongestLine) return {};
+    return fail("{}: a line of more than {} bytes: {}", source(), kLongestLine, shown(line));
   }
 
   Status take_answer(std::string_view line, Call& call) {
     const std::string where = fmt::format("{}, line {}", source(), ++lines_);
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return {};
+    if (auto status = check_length(line); !status) return status;
     const auto answer = parse_json(line, where);
     if (!answer)
       return fail("{}; it wrote {}; print what is no answer to standard error", answer.error().message,
@@ -132,7 +137,7 @@ class CommandReward final : public Reward {
     const Json &id = (*answer)["id"], &reward = (*answer)["reward"];
     const auto place = id.is_number_unsigned() ? call.waiting.find(id.get<uint64_t>()) : call.waiting.end();
     if (place == call.waiting.end())
-      return fail("{}: id {} is not one that waits for an answer", where, shown(id.dump()));
+      return fail("{}: id {} is not one that waits for an answer", where, id.dump().substr(0, kShownBytes));
     const bool boolean = reward.is_boolean();
     if (!reward.is_null() && !boolean && !reward.is_number())
       return fail("{}: expected \"reward\" to be a number or null, not {}", where, shown(line));
