@@ -78,24 +78,59 @@ ThreadScratch scratch_for(const AttentionKernels& kernels, const AttentionShape&
   return {kernels.scratch_floats(queries, shape.head_dim), max_threads()};
 }
 
+namespace {
+
+/// The store's keys and values from one key and value head on.
+void aim(QueryTile& tile, const AttentionShape& shape, const KeyValueStore& store, int64_t kv_head) {
+  const int64_t bytes = kv_head * shape.head_dim * (store.element == Element::bf16 ? 2 : 4);
+  tile.keys = static_cast<const char*>(store.keys) + bytes;
+  tile.values = static_cast<const char*>(store.values) + bytes;
+  tile.key_stride = tile.value_stride = store.row_stride;
+  tile.element = store.element;
+}
+
+/// Single queries, in consecutive ranges of about as many keys for each thread.
+void decode_all(const AttentionKernels& kernels, const AttentionShape& shape,
+                std::span<const QueryTile> tiles) {
+  std::vector<int64_t> ends;  // keys up to and with each tile
+  for (const QueryTile& tile : tiles) ends.push_back((ends.empty() ? 0 : ends.back()) + tile.visible);
+  const int64_t keys = ends.empty() ? 0 : ends.back();
+  const int64_t floats = kernels.decode_scratch_floats(shape.heads, shape.head_dim);
+  parallel_ranges(keys, shape.kv_heads * shape.head_dim / 2, [&](int64_t first, int64_t last) {
+    // A tile belongs to the range that holds its last key.
+    const auto begin = std::lower_bound(ends.begin(), ends.end(), first + 1) - ends.begin();
+    const auto end = std::lower_bound(ends.begin(), ends.end(), last + 1) - ends.begin();
+    ThreadScratch scratch(floats, 1);
+    kernels.decode(tiles.data() + begin, end - begin, scratch.of(0));
+  });
+}
+
+}  // namespace
+
 void attention_forward(const AttentionKernels& kernels, const AttentionShape& shape,
                        const AttentionPlan& plan, ConstMatrix q, const KeyValueStore& store, Matrix out,
                        float* logsumexp) {
-  const auto parts = parts_of(shape, plan);
+  std::vector<RunPart> parts = parts_of(shape, plan);
+  std::vector<QueryTile> single;
+  for (const RunPart& part : parts) {
+    if (part.rows > 1) continue;
+    single.push_back(tile_of(shape, plan, part, 0, q, out, logsumexp));
+    single.back().kv_heads = shape.kv_heads;
+    aim(single.back(), shape, store, 0);
+  }
+  decode_all(kernels, shape, single);
+
+  std::erase_if(parts, [](const RunPart& part) { return part.rows == 1; });
   int64_t work = 0;
   for (const RunPart& part : parts) work += work_of(shape, part) * shape.kv_heads;
   ThreadScratch scratch = scratch_for(kernels, shape, parts);
-  const int64_t head_bytes = shape.head_dim * (store.element == Element::bf16 ? 2 : 4);
   const auto tasks = static_cast<int64_t>(parts.size()) * shape.kv_heads;
   parallel_tasks(tasks, work / kProductsPerElement, [&](int64_t task, int thread) {
     const RunPart& part = parts[static_cast<size_t>(task / shape.kv_heads)];
     const int64_t kv_head = task % shape.kv_heads;
     QueryTile tile = tile_of(shape, plan, part, kv_head, q, out, logsumexp);
-    tile.keys = static_cast<const char*>(store.keys) + kv_head * head_bytes;
-    tile.values = static_cast<const char*>(store.values) + kv_head * head_bytes;
-    tile.key_stride = tile.value_stride = store.row_stride;
-    tile.element = store.element;
-    (tile.rows == 1 ? kernels.decode : kernels.forward)(tile, scratch.of(thread));
+    aim(tile, shape, store, kv_head);
+    kernels.forward(tile, scratch.of(thread));
   });
 }
 

@@ -17,7 +17,8 @@ struct QueryTile {
   float scale = 0;
   int64_t visible = 0;
   const KeySpan* spans = nullptr;
-  int64_t heads = 0;  ///< row stride of logsumexp
+  int64_t heads = 0;     ///< row stride of logsumexp
+  int64_t kv_heads = 1;  ///< more than one only in decode
   const float* q = nullptr;
   int64_t q_stride = 0;
   const void* keys = nullptr;
@@ -43,8 +44,11 @@ struct QueryTileGradient {
 struct AttentionKernels {
   int64_t (*scratch_floats)(int64_t queries, int64_t head_dim);
   void (*forward)(const QueryTile& tile, float* scratch);
-  /// Forward for a tile of one row, where copying keys into another layout would not pay.
-  void (*decode)(const QueryTile& tile, float* scratch);
+  /// Forward for tiles of one row and all heads (`group` heads for each of `kv_heads`), where copying keys
+  /// into another layout would not pay. Fetches the next keys from memory, also those of the next tile,
+  /// meanwhile.
+  void (*decode)(const QueryTile* tiles, int64_t count, float* scratch);
+  int64_t (*decode_scratch_floats)(int64_t heads, int64_t head_dim);
   /// Overwrites dq, adds to dk and dv.
   void (*backward)(const QueryTile& tile, const QueryTileGradient& gradient, float* scratch);
 };

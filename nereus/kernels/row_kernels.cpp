@@ -148,10 +148,12 @@ RowDistribution distribution(const float* logits, float inverse_temperature, int
     row.raise(largest(logits + start, length) * inverse_temperature);
     Vec sum = splat(0), weighted = splat(0);
     each_vector(length, [&](int64_t i, int64_t lanes) {
-      const Vec below = load_upto(logits + start + i, lanes, lowest) * inverse_temperature - row.top;
-      const Vec e = exponential(below);
+      const Vec z = load_upto(logits + start + i, lanes, lowest) * inverse_temperature - row.top;
+      // e^kLowestExponent in place of smaller terms is nothing beside the largest, which is 1.
+      const Vec below = z < kLowestExponent ? splat(kLowestExponent) : z;
+      const Vec e = exponential_within(below);
       sum += e;
-      weighted += below < -87.0F ? splat(0) : e * below;
+      weighted += e * below;
     });
     row.sum += sum_lanes(sum);
     row.weighted += sum_lanes(weighted);

@@ -107,30 +107,35 @@ template <int Shift, int... I>
   return v[0];
 }
 
-/// eˣ with a relative error below 2e-7; 0 below -87.3, a NaN stays one. Range reduction by ln 2 in two parts
-/// and the degree-6 polynomial of Cephes' expf.
-[[gnu::always_inline]] inline Vec exponential(Vec x) {
-  const Vec low = splat(-87.336F), high = splat(88.72F);
-  Vec bounded = x < low ? low : x;
-  bounded = bounded > high ? high : bounded;
-  const float shift = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer, which lies in the low bits
-  const Vec shifted = bounded * 1.44269504F + shift;
+inline constexpr float kLowestExponent = -87.336F, kHighestExponent = 88.37F;
+
+/// eˣ for x in [kLowestExponent, kHighestExponent] with a relative error below 3e-7; a NaN stays one. The
+/// remainder of x by ln 2, in two parts, goes through a minimax polynomial, and 2ⁿ into the exponent's bits.
+[[gnu::always_inline]] inline Vec exponential_within(Vec x) {
+  const float shift = 12582912.0F;  // 1.5 · 2²³: adding it rounds to an integer, which lies in the low bits
+  const Vec shifted = x * 1.44269504F + shift;
   const Vec n = shifted - shift;
-  const Vec r = bounded - n * 0.693359375F - n * -2.12194440e-4F;
-  Vec p = splat(1.9875691500e-4F);
-  p = p * r + 1.3981999507e-3F;
-  p = p * r + 8.3334519073e-3F;
-  p = p * r + 4.1665795894e-2F;
-  p = p * r + 1.6666665459e-1F;
-  p = p * r + 5.0000001201e-1F;
-  p = p * (r * r) + r + 1.0F;
-  // Half of the exponent at a time: 2^128 is no float, though e^88.72 is.
-  const IntVec exponent = __builtin_convertvector(n, IntVec);
-  const IntVec half = exponent >> 1;
-  const Vec first = __builtin_bit_cast(Vec, (half + 127) << 23);
-  const Vec second = __builtin_bit_cast(Vec, (exponent - half + 127) << 23);
-  const Vec result = p * first * second;
-  return x < low ? splat(0) : result;
+  const Vec r = x - n * 0.693359375F - n * -2.12194440e-4F;
+  Vec p = splat(8.290272e-3F);
+  p = p * r + 4.189816e-2F;
+  p = p * r + 1.6667639e-1F;
+  p = p * r + 4.9999148e-1F;
+  p = p * r + 9.999997e-1F;
+  p = p * r + 1.0F;
+  const UintVec exponent = __builtin_bit_cast(UintVec, shifted) << 23;
+  return __builtin_bit_cast(Vec, __builtin_bit_cast(UintVec, p) + exponent);
+}
+
+/// eˣ for x ≤ 0, kept above e^kLowestExponent.
+[[gnu::always_inline]] inline Vec exponential_of_negative(Vec x) {
+  return exponential_within(x < kLowestExponent ? splat(kLowestExponent) : x);
+}
+
+/// eˣ for any x: 0 below kLowestExponent, e^kHighestExponent above that.
+[[gnu::always_inline]] inline Vec exponential(Vec x) {
+  const Vec above = x < kLowestExponent ? splat(kLowestExponent) : x;
+  const Vec result = exponential_within(above > kHighestExponent ? splat(kHighestExponent) : above);
+  return x < kLowestExponent ? splat(0) : result;
 }
 
 }  // namespace nereus::kernels::NEREUS_ISA
