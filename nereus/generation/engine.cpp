@@ -73,11 +73,12 @@ std::vector<Draw> Engine::State::compute(const Schedule& schedule) {
   };
   if (!schedule.runs.empty()) {
     const spec::ModelConfig& c = model.config();
-    PagedAttention attention(cache, {c.heads, c.kv_heads, c.head_dim}, model.rope_frequencies(), schedule.runs);
-    const at::Tensor hidden = model.hidden(attention.ids(), attention);
+    const auto attention = std::make_shared<PagedAttention>(
+        cache, ops::AttentionShape{c.heads, c.kv_heads, c.head_dim}, model.rope_frequencies(), schedule.runs);
+    const at::Tensor hidden = model.hidden(attention->ids(), attention);
     for (size_t i = 0; i < schedule.runs.size(); ++i) {
       const Run& run = schedule.runs[i];
-      const at::Tensor last = hidden.narrow(0, attention.last_rows()[i], 1);
+      const at::Tensor last = hidden.narrow(0, attention->last_rows()[i], 1);
       if (run.sequence) {
         run.sequence->cached = run.first + run.rows;
         draws.push_back({run.sequence, add_row(last, run.group), {}});

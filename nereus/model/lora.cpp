@@ -83,7 +83,10 @@ Status Transformer::add_lora(const LoraOptions& options, uint64_t seed) {
 }
 
 Status Transformer::add_lora(const checkpoint::Adapter& adapter) {
-  const LoraOptions options{adapter.rank, adapter.alpha, adapter.rslora, adapter.target_modules};
+  // The modules that are there say what is targeted: PEFT's list may hold names, whole paths or a pattern.
+  LoraOptions options{adapter.rank, adapter.alpha, adapter.rslora, {}};
+  for (const auto& [path, pair] : adapter.modules)
+    if (!contains(options.target_modules, leaf(path))) options.target_modules.emplace_back(leaf(path));
   // A fresh adapter checks the options; its values are then replaced by those of the file.
   if (auto status = add_lora(options, 0); !status) return status;
   const at::NoGradGuard guard;

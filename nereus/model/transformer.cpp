@@ -50,19 +50,21 @@ at::Tensor Transformer::layer_forward(int64_t index, const at::Tensor& x, Attent
   return middle + layer.down.forward(ops::swiglu(gate_up));
 }
 
-at::Tensor Transformer::recomputed_layer(int64_t index, const at::Tensor& x, Attention& attention) const {
+at::Tensor Transformer::recomputed_layer(int64_t index, const at::Tensor& x,
+                                         const std::shared_ptr<Attention>& attention) const {
   // The input must want a gradient for the engine to call backward, even where only the layer's adapter trains.
   const at::Tensor input = x.requires_grad() ? x : x.detach().requires_grad_();
-  return Recompute::apply(input, c10::make_intrusive<LayerHolder>([this, index, &attention](const at::Tensor& in) {
-                            return layer_forward(index, in, attention);
+  return Recompute::apply(input, c10::make_intrusive<LayerHolder>([this, index, attention](const at::Tensor& in) {
+                            return layer_forward(index, in, *attention);
                           }));
 }
 
-at::Tensor Transformer::hidden(const at::Tensor& ids, Attention& attention, bool recompute) const {
+at::Tensor Transformer::hidden(const at::Tensor& ids, const std::shared_ptr<Attention>& attention,
+                               bool recompute) const {
   at::Tensor x = ops::embedding(embedding_, ids);
   const bool keep_inputs_only = recompute && torch::autograd::GradMode::is_enabled();
   for (int64_t index = 0; index < config_.layers; ++index)
-    x = keep_inputs_only ? recomputed_layer(index, x, attention) : layer_forward(index, x, attention);
+    x = keep_inputs_only ? recomputed_layer(index, x, attention) : layer_forward(index, x, *attention);
   return ops::rms_norm(x, final_norm_, config_.norm_eps);
 }
 

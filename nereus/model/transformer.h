@@ -56,8 +56,8 @@ class Transformer {
   std::vector<Parameter> parameters() const;
 
   /// Final hidden states [tokens, hidden], normed, of ids [tokens] (int32). With `recompute`, only each
-  /// layer's input is kept for the backward pass and the layer runs again there.
-  at::Tensor hidden(const at::Tensor& ids, Attention& attention, bool recompute = false) const;
+  /// layer's input is kept for the backward pass and the layer runs again there (hence the shared attention).
+  at::Tensor hidden(const at::Tensor& ids, const std::shared_ptr<Attention>& attention, bool recompute = false) const;
   /// [rows, vocab], without gradients.
   at::Tensor logits(const at::Tensor& hidden) const;
   /// Log-probs of targets [rows] (int32) given hidden [rows, hidden], with gradients.
@@ -74,7 +74,7 @@ class Transformer {
   /// Every weight, fused as the layers hold it.
   std::vector<Parameter> all_parameters() const;
   at::Tensor layer_forward(int64_t index, const at::Tensor& x, Attention& attention) const;
-  at::Tensor recomputed_layer(int64_t index, const at::Tensor& x, Attention& attention) const;
+  at::Tensor recomputed_layer(int64_t index, const at::Tensor& x, const std::shared_ptr<Attention>& attention) const;
 
   spec::ModelConfig config_;
   at::Tensor embedding_;                ///< [vocab, hidden]

@@ -9,6 +9,8 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <optional>
+
 #include "nereus/kernels/gemm.h"
 #include "nereus/ops/view.h"
 
@@ -53,8 +55,11 @@ std::pair<at::Tensor, at::Tensor> low_rank_backward(const at::Tensor& h, const a
 }
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& a,
-                            const at::Tensor& b, const std::vector<LowRankPart>& parts, double scale) {
+  /// `adapter_a` and `adapter_b` are empty where there is no adapter: apply takes no undefined tensors.
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& adapter_a, const std::optional<at::Tensor>& adapter_b,
+                            const std::vector<LowRankPart>& parts, double scale) {
+    const at::Tensor a = adapter_a.value_or(at::Tensor()), b = adapter_b.value_or(at::Tensor());
     at::Tensor y = at::empty({x.size(0), weight.size(0)}, x.options());
     kernels::gemm(const_view(x), const_view(weight).transposed(), view(y));
     at::Tensor h;
@@ -115,7 +120,10 @@ at::Tensor linear_by_torch(const at::Tensor& x, const at::Tensor& weight, const 
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const LowRank& low_rank) {
   if (!x.is_cpu()) return linear_by_torch(x, weight, low_rank);
-  return LinearFunction::apply(x, weight, low_rank.a, low_rank.b, low_rank.parts, static_cast<double>(low_rank.scale));
+  const bool adapted = low_rank.defined();
+  return LinearFunction::apply(x, weight, adapted ? std::optional(low_rank.a) : std::nullopt,
+                               adapted ? std::optional(low_rank.b) : std::nullopt, low_rank.parts,
+                               static_cast<double>(low_rank.scale));
 }
 
 }  // namespace nereus::ops

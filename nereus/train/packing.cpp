@@ -99,7 +99,7 @@ std::vector<PackedBatch> pack(const std::vector<const rollout::Group*>& groups,
 }
 
 at::Tensor PackedAttention::attend(int64_t /*layer*/, at::Tensor qkv) {
-  return ops::packed_attention(std::move(qkv), batch_.positions, frequencies_, shape_, batch_.plan);
+  return ops::packed_attention(std::move(qkv), positions_, frequencies_, shape_, plan_);
 }
 
 }  // namespace nereus::train

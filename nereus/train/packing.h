@@ -46,13 +46,13 @@ std::vector<PackedBatch> pack(const std::vector<const rollout::Group*>& groups,
 class PackedAttention : public model::Attention {
  public:
   PackedAttention(const PackedBatch& batch, const ops::AttentionShape& shape, at::Tensor frequencies)
-      : batch_(batch), shape_(shape), frequencies_(std::move(frequencies)) {}
+      : positions_(batch.positions), frequencies_(std::move(frequencies)), shape_(shape), plan_(batch.plan) {}
   at::Tensor attend(int64_t layer, at::Tensor qkv) override;
 
  private:
-  const PackedBatch& batch_;
+  at::Tensor positions_, frequencies_;
   ops::AttentionShape shape_;
-  at::Tensor frequencies_;
+  std::shared_ptr<const ops::AttentionPlan> plan_;
 };
 
 }  // namespace nereus::train

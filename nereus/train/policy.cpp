@@ -7,7 +7,8 @@ namespace nereus::train {
 
 ops::ChosenLogprob Policy::forward(const PackedBatch& batch, bool entropy_gradient) const {
   const spec::ModelConfig& c = model_.config();
-  PackedAttention attention(batch, {c.heads, c.kv_heads, c.head_dim}, model_.rope_frequencies());
+  const auto attention = std::make_shared<PackedAttention>(
+      batch, ops::AttentionShape{c.heads, c.kv_heads, c.head_dim}, model_.rope_frequencies());
   const at::Tensor hidden = model_.hidden(batch.ids, attention, recompute_);
   return model_.chosen_logprob(
       at::index_select(hidden, 0, batch.predicting), batch.targets,

@@ -73,7 +73,8 @@ at::Tensor logits_of(const Transformer& model, const std::vector<int32_t>& ids) 
   group.completions.front().logprobs = {0};
   const train::PackedBatch whole = pack_all(group);
   const spec::ModelConfig& c = model.config();
-  train::PackedAttention attention(whole, {c.heads, c.kv_heads, c.head_dim}, model.rope_frequencies());
+  const auto attention = std::make_shared<train::PackedAttention>(
+      whole, ops::AttentionShape{c.heads, c.kv_heads, c.head_dim}, model.rope_frequencies());
   return model.logits(model.hidden(whole.ids, attention));
 }
 
