@@ -26,18 +26,19 @@ struct AdvantageOptions {
   ScaleRewards scale = ScaleRewards::group;  ///< what grpo divides by; dr_grpo aggregation goes with `none`
   double epsilon = 1e-4;                     ///< added to the deviation
   MultiReward combine = MultiReward::sum_then_normalize;  ///< of several reward functions; grpo only
-  std::vector<double> reward_weights;                     ///< one a reward function; empty: all 1
+  std::vector<double> reward_weights = {};                ///< one a reward function; empty: all 1
   double kl_coef = 0.0;  ///< of the KL in the token rewards of the reinforce_pp kinds
 };
 
 struct Advantages {
-  std::vector<float> values;        ///< [completions], group after group; 0 where the reward is absent
-  std::vector<float> token_values;  ///< [tokens]; only of the reinforce_pp kinds, whose `values` are empty
-  std::vector<Reward> rewards;      ///< [completions] weighted sum over the functions
-  double reward_mean = 0;           ///< over the rewards that are present
-  double reward_std = 0;            ///< the same, sample deviation; 0 for fewer than two
-  double frac_reward_zero_std = 0;  ///< fraction of groups whose rewards are all equal (or all absent)
-  int64_t absent = 0;               ///< completions without any reward
+  std::vector<float> values = {};  ///< [completions], group after group; 0 where the reward is absent
+  std::vector<float> token_values =
+      {};                            ///< [tokens]; only of the reinforce_pp kinds, whose `values` are empty
+  std::vector<Reward> rewards = {};  ///< [completions] weighted sum over the functions
+  double reward_mean = 0;            ///< over the rewards that are present
+  double reward_std = 0;             ///< the same, sample deviation; 0 for fewer than two
+  double frac_reward_zero_std = 0;   ///< fraction of groups whose rewards are all equal (or all absent)
+  int64_t absent = 0;                ///< completions without any reward
 };
 
 /// Advantages of whole groups.

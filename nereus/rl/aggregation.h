@@ -30,8 +30,8 @@ struct GlobalCounts {
   double sequences = 0;              ///< all (dr_grpo, whose denominator does not depend on the answers)
   double max_completion_length = 0;  ///< as configured; dr_grpo only
   double micro_batches = 1;          ///< over all ranks, those with nothing active left out; bnpo only
-  std::optional<double> entropy_threshold;  ///< tokens of less entropy are not trained; see entropy.h
-  double entropy_tokens = 0;                ///< active tokens at or above it; not read without a threshold
+  std::optional<double> entropy_threshold = {};  ///< tokens of less entropy are not trained; see entropy.h
+  double entropy_tokens = 0;  ///< active tokens at or above it; not read without a threshold
 };
 
 /// Adds a completion of which `active_tokens` tokens are trained.

@@ -26,7 +26,7 @@ inline constexpr std::array<std::string_view, 6> kCorrectionModes{
 
 struct CorrectionOptions {
   CorrectionMode mode = CorrectionMode::sequence_mask;
-  std::optional<double> min;        ///< lower bound of w; absent: none
+  std::optional<double> min = {};   ///< lower bound of w; absent: none
   std::optional<double> max = 3.0;  ///< upper bound of w; absent: none
 };
 

@@ -27,24 +27,24 @@ inline constexpr std::array<std::string_view, 6> kLossKinds{"grpo",  "gspo", "lu
 
 struct LossOptions {
   LossKind loss = LossKind::grpo;
-  std::optional<Aggregation> aggregation;  ///< absent: the algorithm's own, see aggregation_of
+  std::optional<Aggregation> aggregation = {};  ///< absent: the algorithm's own, see aggregation_of
 
-  std::optional<double> epsilon;       ///< ratio clipped below at 1 - epsilon; 0.2 (gspo, luspo: 3e-4)
-  std::optional<double> epsilon_high;  ///< and above at 1 + this; absent: epsilon (gspo, luspo: 4e-4)
-  std::optional<double> delta;         ///< cap of the unclipped ratio as well (two-sided clipping)
-  std::optional<double> dual_clip;     ///< c: where A < 0 the loss is at most -c A; usual 3
-  double cispo_max = 5.0;              ///< cap of cispo's weight, absolute
-  double sapo_temperature_pos = 1.0;   ///< gate's temperature where A > 0
-  double sapo_temperature_neg = 1.05;  ///< and elsewhere
-  double vespo_k_pos = 2.0;            ///< vespo's exponent and decay where A >= 0
+  std::optional<double> epsilon = {};       ///< ratio clipped below at 1 - epsilon; 0.2 (gspo, luspo: 3e-4)
+  std::optional<double> epsilon_high = {};  ///< and above at 1 + this; absent: epsilon (gspo, luspo: 4e-4)
+  std::optional<double> delta = {};         ///< cap of the unclipped ratio as well (two-sided clipping)
+  std::optional<double> dual_clip = {};     ///< c: where A < 0 the loss is at most -c A; usual 3
+  double cispo_max = 5.0;                   ///< cap of cispo's weight, absolute
+  double sapo_temperature_pos = 1.0;        ///< gate's temperature where A > 0
+  double sapo_temperature_neg = 1.05;       ///< and elsewhere
+  double vespo_k_pos = 2.0;                 ///< vespo's exponent and decay where A >= 0
   double vespo_lambda_pos = 3.0;
   double vespo_k_neg = 3.0;  ///< and where A < 0
   double vespo_lambda_neg = 2.0;
 
-  double beta = 0.0;             ///< weight of the KL to the reference; 0: no reference is needed
-  bool kl_times_ratio = true;    ///< the KL's estimate times the ratio: gradient of the reverse KL
-  CorrectionOptions correction;  ///< for a sampler that is not the old policy
-  std::optional<double> off_policy_threshold;  ///< drops sequences too far off policy; usual 0.5
+  double beta = 0.0;                  ///< weight of the KL to the reference; 0: no reference is needed
+  bool kl_times_ratio = true;         ///< the KL's estimate times the ratio: gradient of the reverse KL
+  CorrectionOptions correction = {};  ///< for a sampler that is not the old policy
+  std::optional<double> off_policy_threshold = {};  ///< drops sequences too far off policy; usual 0.5
 
   double entropy_coef = 0.0;  ///< weight of the mean entropy of the trained tokens, as a bonus
 };

@@ -11,9 +11,9 @@ namespace nereus::rl {
 
 /// Tokens of the completions, one flat list, for algorithms that give each token its own advantage.
 struct TokenDetail {
-  std::vector<int64_t> lengths;  ///< [completions] tokens of each
-  std::vector<float> kl;         ///< [tokens] log p_policy - log p_reference (k1); empty: 0
-  std::vector<float> mask;       ///< [tokens] 1 on the model's own, trained tokens, else 0; empty: all 1
+  std::vector<int64_t> lengths = {};  ///< [completions] tokens of each
+  std::vector<float> kl = {};         ///< [tokens] log p_policy - log p_reference (k1); empty: 0
+  std::vector<float> mask = {};       ///< [tokens] 1 on the model's own, trained tokens, else 0; empty: all 1
 };
 
 /// Refuses lists that do not fit each other or `completions`.
