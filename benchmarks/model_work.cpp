@@ -112,8 +112,8 @@ std::vector<train::PackedBatch> random_batch(const TrainWork& work, RandomStream
 
 void train_step(const model::Transformer& model, train::AdamW& optimizer, const train::PackedBatch& batch) {
   const spec::ModelConfig& config = model.config();
-  train::PackedAttention attention(batch, ops::AttentionShape{config.heads, config.kv_heads, config.head_dim},
-                                   model.rope_frequencies());
+  const auto attention = std::make_shared<train::PackedAttention>(
+      batch, ops::AttentionShape{config.heads, config.kv_heads, config.head_dim}, model.rope_frequencies());
   const at::Tensor hidden = model.hidden(batch.ids, attention);                 // [rows, hidden]
   const at::Tensor predicting = at::index_select(hidden, 0, batch.predicting);  // [tokens, hidden]
   at::neg(at::mean(model.chosen_logprob(predicting, batch.targets, {}).logprob)).backward();
