@@ -1,0 +1,193 @@
+#include "nereus/generation/engine.h"
+
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/grad_mode.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "nereus/base/json.h"
+#include "nereus/train/policy.h"
+#include "tests/golden/golden_file.h"
+
+namespace nereus::generation {
+namespace {
+
+model::Transformer tiny() {
+  const auto source = value_or_throw(checkpoint::Source::open(golden::folder() / "model" / "tiny_grouped"));
+  return value_or_throw(model::Transformer::load(source));
+}
+
+rollout::Request request(uint64_t id, rollout::Tokens prompt, uint32_t count, int32_t max_new = 12) {
+  rollout::Request r;
+  r.prompt_id = id;
+  r.prompt = std::move(prompt);
+  r.count = count;
+  r.seed = 42;
+  r.sampling.max_new_tokens = max_new;
+  return r;
+}
+
+std::vector<rollout::Request> several(uint32_t count = 5) {
+  return {request(0, {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3}, count), request(1, {2, 7}, count),
+          request(2, {1, 6, 1, 8, 0, 3, 3, 9, 8}, count, 20)};
+}
+
+std::vector<rollout::Group> generate(const model::Transformer& packed, std::vector<rollout::Request> requests,
+                                     EngineOptions options = {}) {
+  Engine engine(packed, options);
+  return value_or_throw(rollout::generate_all(engine, std::move(requests)));
+}
+
+TEST(Engine, LogprobsEqualThoseOfTheTrainer) {
+  // Fault 22: the sampler's log-probs ignore the temperature [trl 4159].
+  model::Transformer model = tiny();
+  const model::Transformer packed = model.packed(kernels::Element::f32);
+  for (const float temperature : {1.0F, 0.7F, 1.8F}) {
+    auto requests = several();
+    for (auto& r : requests) r.sampling.temperature = temperature;
+    const auto groups = generate(packed, requests);
+    std::vector<const rollout::Group*> pointers;
+    std::vector<train::CompletionRef> refs;
+    for (const auto& group : groups) {
+      for (size_t i = 0; i < group.completions.size(); ++i)
+        refs.push_back({static_cast<int64_t>(pointers.size()), static_cast<int64_t>(i)});
+      pointers.push_back(&group);
+    }
+    const auto batches = train::pack(pointers, refs, {});
+    ASSERT_EQ(batches.size(), 1U);
+    const at::Tensor trainer = train::Policy(model, temperature, false).score(batches[0]).logprob;
+    const double difference = trainer.sub(batches[0].sampler_logprob).abs().max().item<double>();
+    EXPECT_LT(difference, 2e-5) << temperature;
+  }
+}
+
+TEST(Engine, TokensDoNotDependOnBatchPoolOrOrder) {
+  model::Transformer model = tiny();
+  const model::Transformer packed = model.packed(kernels::Element::f32);
+  const auto expected = generate(packed, several());
+  const int64_t block = 2 * 2 * 2 * 8 * 4 * 4;  // tiny_grouped: two layers, two heads of 8, blocks of 4 tokens
+  for (const EngineOptions& options :
+       {EngineOptions{.max_running = 1}, EngineOptions{.max_running = 4, .block_tokens = 4},
+        EngineOptions{.kv_bytes = 16 * block, .block_tokens = 4}, EngineOptions{.prefill_tokens = 1}}) {
+    const auto groups = generate(packed, several(), options);
+    for (size_t g = 0; g < groups.size(); ++g)
+      for (size_t i = 0; i < groups[g].completions.size(); ++i)
+        EXPECT_EQ(groups[g].completions[i].tokens, expected[g].completions[i].tokens)
+            << options.max_running << " " << options.kv_bytes;
+  }
+  auto reversed = several();
+  std::reverse(reversed.begin(), reversed.end());
+  EXPECT_EQ(generate(packed, reversed)[2].completions[4].tokens, expected[0].completions[4].tokens);
+}
+
+TEST(Engine, SmallPoolPreemptsAndStillFinishes) {
+  model::Transformer model = tiny();
+  const model::Transformer packed = model.packed(kernels::Element::f32);
+  const int64_t block = 2 * 2 * 2 * 8 * 4 * 4;
+  Engine engine(packed, {.kv_bytes = 12 * block, .block_tokens = 4});
+  EXPECT_EQ(engine.stats().total_blocks, 12);
+  const auto groups = value_or_throw(rollout::generate_all(engine, several()));
+  EXPECT_GT(engine.stats().preemptions, 0);
+  EXPECT_EQ(engine.stats().free_blocks, 12);
+  for (const auto& group : groups) EXPECT_EQ(group.completions.size(), 5U);
+}
+
+TEST(Engine, EveryStopIdEndsACompletion) {
+  // Fault 30: one of several end-of-sequence ids is honoured, clipped_ratio near 1 [trl 7039].
+  model::Transformer model = tiny();
+  const model::Transformer packed = model.packed(kernels::Element::f32);
+  const auto free_running = generate(packed, {request(1, {2, 7}, 4, 20)});
+  for (size_t place : {2U, 5U}) {
+    const int32_t stop = free_running[0].completions[1].tokens[place];
+    auto r = request(1, {2, 7}, 4, 20);
+    r.sampling.stop_ids = {159, 158, stop};
+    const auto stopped = generate(packed, {r});
+    for (const auto& completion : stopped[0].completions) {
+      const auto found = std::find(completion.tokens.begin(), completion.tokens.end(), stop);
+      if (found == completion.tokens.end()) continue;
+      EXPECT_EQ(completion.finish, rollout::Finish::stop);
+      EXPECT_EQ(found + 1, completion.tokens.end());  // the stop token is the last one and is kept
+      EXPECT_EQ(completion.logprobs.size(), completion.tokens.size());
+    }
+    EXPECT_EQ(stopped[0].completions[1].finish, rollout::Finish::stop);
+  }
+}
+
+TEST(Engine, CallbackSeesEachTokenAndCanStop) {
+  model::Transformer model = tiny();
+  const model::Transformer packed = model.packed(kernels::Element::f32);
+  Engine engine(packed, {});
+  std::vector<int32_t> seen;
+  value_or_throw(engine.submit(request(1, {2, 7}, 1, 20), [&](uint64_t, uint32_t, int32_t token, float) {
+    seen.push_back(token);
+    return seen.size() < 3;
+  }));
+  std::vector<rollout::Group> done;
+  while (!engine.idle())
+    for (auto& group : value_or_throw(engine.step())) done.push_back(std::move(group));
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_EQ(done[0].completions[0].tokens, seen);
+  EXPECT_EQ(done[0].completions[0].finish, rollout::Finish::stop);
+  EXPECT_EQ(seen.size(), 3U);
+}
+
+TEST(Engine, VersionsStandOnEveryToken) {
+  model::Transformer model = tiny();
+  const model::Transformer packed = model.packed(kernels::Element::f32);
+  Engine engine(packed, {});
+  engine.set_version(7);
+  const auto groups = value_or_throw(rollout::generate_all(engine, several(2)));
+  for (const auto& group : groups)
+    for (const auto& completion : group.completions)
+      EXPECT_EQ(completion.versions, std::vector<int64_t>(completion.tokens.size(), 7));
+}
+
+TEST(Engine, RefusesWhatCannotBeDone) {
+  // Fault 32: an over-long prompt crashes [trl 3180].
+  model::Transformer model = tiny();
+  const model::Transformer packed = model.packed(kernels::Element::f32);
+  Engine engine(packed, {.max_context = 32});
+  const std::pair<rollout::Request, const char*> cases[] = {
+      {request(1, {}, 1), "is empty"},
+      {request(1, rollout::Tokens(32, 1), 1), "32 tokens"},
+      {request(1, {1, 160}, 1), "token id 160"},
+      {request(1, {1, -1}, 1), "token id -1"},
+      {request(1, {1}, 0), "0 completions"},
+      {request(1, {1}, 1, 0), "max_new_tokens"},
+  };
+  for (const auto& [bad, expected] : cases) {
+    const auto status = engine.submit(bad);
+    ASSERT_FALSE(status) << expected;
+    EXPECT_NE(status.error().message.find(expected), std::string::npos) << status.error().message;
+  }
+  EXPECT_TRUE(engine.idle());
+  // A prompt that fits barely gets as many tokens as the context leaves.
+  const auto groups = value_or_throw(rollout::generate_all(engine, {request(1, rollout::Tokens(30, 1), 1, 12)}));
+  EXPECT_EQ(groups[0].completions[0].tokens.size(), 2U);
+  EXPECT_EQ(groups[0].completions[0].finish, rollout::Finish::length);
+}
+
+TEST(SmolLm2, GreedyEqualsTransformers) {
+  if (!std::filesystem::exists(golden::smollm2())) GTEST_SKIP() << "no model: scripts/setup --model fetches it";
+  const auto source = value_or_throw(checkpoint::Source::open(golden::smollm2()));
+  const auto packed = value_or_throw(model::Transformer::load(source, kernels::Element::f32));
+  std::ifstream file(golden::folder() / "model" / "smollm2" / "greedy.json");
+  const Json chats = Json::parse(file);
+  std::vector<rollout::Request> requests;
+  for (const Json& chat : chats) {
+    auto r = request(requests.size(), chat["prompt"], 1, static_cast<int32_t>(chat["completion"].size()));
+    r.sampling.temperature = 0;
+    requests.push_back(r);
+  }
+  const auto groups = generate(packed, requests);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const rollout::Completion& c = groups[i].completions[0];
+    EXPECT_EQ(c.tokens, chats[i]["completion"].get<rollout::Tokens>());
+    for (size_t t = 0; t < c.tokens.size(); ++t)
+      EXPECT_NEAR(c.logprobs[t], chats[i]["logprobs"][t].get<double>(), 1e-3);
+  }
+}
+
+}  // namespace
+}  // namespace nereus::generation

@@ -1,0 +1,118 @@
+#include "nereus/generation/scheduler.h"
+
+#include <gtest/gtest.h>
+
+namespace nereus::generation {
+namespace {
+
+rollout::Request request(uint64_t id, int64_t prompt, uint32_t count) {
+  rollout::Request r;
+  r.prompt_id = id;
+  r.prompt.assign(static_cast<size_t>(prompt), 1);
+  r.count = count;
+  return r;
+}
+
+/// What the engine does with a schedule, without a model: marks rows as computed and appends a token.
+int64_t run(Scheduler& scheduler, const Schedule& schedule, int64_t max_tokens) {
+  int64_t rows = 0;
+  std::vector<Sequence*> drawn = schedule.fresh;
+  for (const Run& r : schedule.runs) {
+    rows += r.rows;
+    if (r.sequence) {
+      r.sequence->cached = r.first + r.rows;
+      EXPECT_LE(r.sequence->tokens(), static_cast<int64_t>(r.sequence->blocks.size()) * 4);
+      drawn.push_back(r.sequence);
+    } else {
+      r.group->prompt_computed = true;
+    }
+  }
+  for (Sequence* s : drawn) {
+    EXPECT_TRUE(s->group->prompt_computed);
+    s->completion.tokens.push_back(7);
+    if (s->tokens() >= max_tokens) scheduler.finish(*s);
+  }
+  return rows;
+}
+
+TEST(Scheduler, ComputesAPromptOnceForItsGroup) {
+  Scheduler scheduler({.max_running = 8, .block_tokens = 4, .prefill_tokens = 100}, 100);
+  scheduler.add(request(1, 10, 5), {});
+  const Schedule first = scheduler.next();
+  ASSERT_EQ(first.runs.size(), 1U);
+  EXPECT_EQ(first.runs[0].rows, 10);
+  EXPECT_EQ(first.fresh.size(), 5U);
+  run(scheduler, first, 3);
+  EXPECT_EQ(run(scheduler, scheduler.next(), 3), 5);  // one row a sequence from now on
+  EXPECT_EQ(run(scheduler, scheduler.next(), 3), 5);
+  EXPECT_EQ(scheduler.take_finished().size(), 1U);
+  EXPECT_TRUE(scheduler.idle());
+  EXPECT_EQ(scheduler.pool().free(), 100);
+}
+
+TEST(Scheduler, NeverRunsMoreThanAllowed) {
+  Scheduler scheduler({.max_running = 3, .block_tokens = 4, .prefill_tokens = 100}, 100);
+  scheduler.add(request(1, 10, 5), {});
+  scheduler.add(request(2, 10, 5), {});
+  int64_t prompts = 0, steps = 0;
+  while (!scheduler.idle() && ++steps < 100) {
+    const Schedule schedule = scheduler.next();
+    EXPECT_LE(scheduler.running(), 3);
+    for (const generation::Run& r : schedule.runs) prompts += r.sequence ? 0 : 1;
+    run(scheduler, schedule, 4);
+    scheduler.take_finished();
+  }
+  EXPECT_TRUE(scheduler.idle());
+  EXPECT_EQ(prompts, 2);
+  EXPECT_EQ(scheduler.preemptions(), 0);
+}
+
+TEST(Scheduler, PreemptsTheLastAndFinishesAllWithFewBlocks) {
+  // A prompt takes 3 blocks and an answer of 16 tokens 4: the pool holds barely more than one of them.
+  for (int64_t blocks : {7, 8, 11, 20}) {
+    Scheduler scheduler({.max_running = 8, .block_tokens = 4, .prefill_tokens = 100}, blocks);
+    for (uint64_t id = 0; id < 4; ++id) scheduler.add(request(id, 10, 3), {});
+    std::vector<rollout::Group> done;
+    int steps = 0;
+    while (!scheduler.idle() && ++steps < 2000) {
+      const Schedule schedule = scheduler.next();
+      ASSERT_FALSE(schedule.runs.empty() && schedule.fresh.empty()) << "stuck with " << blocks;
+      run(scheduler, schedule, 16);
+      for (auto& group : scheduler.take_finished()) done.push_back(std::move(group));
+    }
+    ASSERT_EQ(done.size(), 4U) << blocks;
+    EXPECT_EQ(scheduler.pool().free(), blocks);
+    for (const auto& group : done) {
+      ASSERT_EQ(group.completions.size(), 3U);
+      for (uint32_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(group.completions[i].index, i);
+        EXPECT_EQ(group.completions[i].tokens.size(), 16U);
+      }
+    }
+  }
+}
+
+TEST(Scheduler, CancelFreesEverythingOfAGroup) {
+  Scheduler scheduler({.max_running = 2, .block_tokens = 4, .prefill_tokens = 100}, 50);
+  scheduler.add(request(1, 10, 3), {});
+  scheduler.add(request(2, 10, 1), {});
+  run(scheduler, scheduler.next(), 100);
+  scheduler.cancel(1);
+  const auto done = scheduler.take_finished();
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_EQ(done[0].prompt_id, 1U);
+  for (const auto& completion : done[0].completions) EXPECT_EQ(completion.finish, rollout::Finish::cancelled);
+  EXPECT_EQ(done[0].completions.size(), 3U);
+  EXPECT_EQ(scheduler.pool().free(), 50);
+  EXPECT_FALSE(scheduler.idle());
+}
+
+TEST(Scheduler, PromptsBeyondTheBudgetWaitForTheNextStep) {
+  Scheduler scheduler({.max_running = 8, .block_tokens = 4, .prefill_tokens = 25}, 100);
+  for (uint64_t id = 0; id < 3; ++id) scheduler.add(request(id, 12, 1), {});
+  EXPECT_EQ(run(scheduler, scheduler.next(), 10), 24);
+  EXPECT_EQ(run(scheduler, scheduler.next(), 10), 2 + 12);
+}
+
+}  // namespace
+}  // namespace nereus::generation
