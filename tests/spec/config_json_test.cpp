@@ -19,7 +19,7 @@ Json good() {
 
 Result<ModelConfig> with(const char* changes) {
   Json json = good();
-  json.merge_patch(Json::parse(changes));
+  json.update(Json::parse(changes));
   return config_from_json(json, "config.json");
 }
 
