@@ -89,6 +89,26 @@ void aim(QueryTile& tile, const AttentionShape& shape, const KeyValueStore& stor
   tile.element = store.element;
 }
 
+/// The parts of one row, with all heads; where they are fewer than threads, each key and value head apart.
+std::vector<QueryTile> single_queries(const AttentionShape& shape, const AttentionPlan& plan,
+                                      const std::vector<RunPart>& parts, ConstMatrix q,
+                                      const KeyValueStore& store, Matrix out, float* logsumexp) {
+  const auto count =
+      std::count_if(parts.begin(), parts.end(), [](const RunPart& part) { return part.rows == 1; });
+  const int64_t together = count < max_threads() ? 1 : shape.kv_heads;
+  std::vector<QueryTile> tiles;
+  tiles.reserve(static_cast<size_t>(count * (shape.kv_heads / together)));
+  for (const RunPart& part : parts) {
+    if (part.rows > 1) continue;
+    for (int64_t kv_head = 0; kv_head < shape.kv_heads; kv_head += together) {
+      tiles.push_back(tile_of(shape, plan, part, kv_head, q, out, logsumexp));
+      tiles.back().kv_heads = together;
+      aim(tiles.back(), shape, store, kv_head);
+    }
+  }
+  return tiles;
+}
+
 /// Single queries, in consecutive ranges of about as many keys for each thread.
 void decode_all(const AttentionKernels& kernels, const AttentionShape& shape,
                 std::span<const QueryTile> tiles) {
@@ -96,13 +116,14 @@ void decode_all(const AttentionKernels& kernels, const AttentionShape& shape,
   for (const QueryTile& tile : tiles) ends.push_back((ends.empty() ? 0 : ends.back()) + tile.visible);
   const int64_t keys = ends.empty() ? 0 : ends.back();
   const int64_t floats = kernels.decode_scratch_floats(shape.heads, shape.head_dim);
-  parallel_ranges(keys, shape.kv_heads * shape.head_dim / 2, [&](int64_t first, int64_t last) {
-    // A tile belongs to the range that holds its last key.
-    const auto begin = std::lower_bound(ends.begin(), ends.end(), first + 1) - ends.begin();
-    const auto end = std::lower_bound(ends.begin(), ends.end(), last + 1) - ends.begin();
-    ThreadScratch scratch(floats, 1);
-    kernels.decode(tiles.data() + begin, end - begin, scratch.of(0));
-  });
+  parallel_ranges(keys, tiles.empty() ? 0 : tiles[0].kv_heads * shape.head_dim / 2,
+                  [&](int64_t first, int64_t last) {
+                    // A tile belongs to the range that holds its last key.
+                    const auto begin = std::lower_bound(ends.begin(), ends.end(), first + 1) - ends.begin();
+                    const auto end = std::lower_bound(ends.begin(), ends.end(), last + 1) - ends.begin();
+                    ThreadScratch scratch(floats, 1);
+                    kernels.decode(tiles.data() + begin, end - begin, scratch.of(0));
+                  });
 }
 
 }  // namespace
@@ -111,13 +132,7 @@ void attention_forward(const AttentionKernels& kernels, const AttentionShape& sh
                        const AttentionPlan& plan, ConstMatrix q, const KeyValueStore& store, Matrix out,
                        float* logsumexp) {
   std::vector<RunPart> parts = parts_of(shape, plan);
-  std::vector<QueryTile> single;
-  for (const RunPart& part : parts) {
-    if (part.rows > 1) continue;
-    single.push_back(tile_of(shape, plan, part, 0, q, out, logsumexp));
-    single.back().kv_heads = shape.kv_heads;
-    aim(single.back(), shape, store, 0);
-  }
+  const std::vector<QueryTile> single = single_queries(shape, plan, parts, q, store, out, logsumexp);
   decode_all(kernels, shape, single);
 
   std::erase_if(parts, [](const RunPart& part) { return part.rows == 1; });

@@ -169,18 +169,26 @@ void scale_all(Matrix c, float beta) {
 
 }  // namespace
 
+namespace {
+
+bool uses(dnnl::cpu_isa wanted) {
+  const auto bits = static_cast<unsigned>(wanted);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
+}
+
+}  // namespace
+
 Isa product_isa() {
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto has = [isa](dnnl::cpu_isa wanted) {
-    return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
-  };
-  if (has(dnnl::cpu_isa::avx512_core)) return Isa::avx512;
-  return has(dnnl::cpu_isa::avx2) ? Isa::avx2 : Isa::baseline;
+  if (uses(dnnl::cpu_isa::avx512_core)) return Isa::avx512;
+  return uses(dnnl::cpu_isa::avx2) ? Isa::avx2 : Isa::baseline;
 }
 
 bool has_fast_bf16() {
-  const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+  return uses(dnnl::cpu_isa::avx512_core_bf16);
+}
+
+bool library_has_tiles() {
+  return uses(dnnl::cpu_isa::avx512_core_amx);
 }
 
 void gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta) {

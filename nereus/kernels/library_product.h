@@ -17,6 +17,9 @@ struct BlockedWeights {
 /// Whether oneDNN has a fast product here for weights in this layout (of any data).
 bool library_reads(int64_t in, int64_t out, Element element);
 
+/// Whether oneDNN multiplies tiles of bf16 (AMX) here.
+bool library_has_tiles();
+
 /// y = x · W + beta · y by oneDNN, x in the element of the weights with its row stride. REQUIRES:
 /// library_reads.
 void library_multiply(const BlockedWeights& weights, const void* x, int64_t x_stride, Matrix y,

@@ -9,12 +9,15 @@
 
 #include "nereus/kernels/gemm.h"
 #include "nereus/kernels/library_product.h"
+#include "nereus/kernels/pair_kernels.h"
 #include "nereus/kernels/panel_kernels.h"
 #include "nereus/kernels/parallel.h"
 #include "nereus/kernels/rows.h"
 
 #ifdef __linux__
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace nereus::kernels {
@@ -87,18 +90,21 @@ void pack(ConstMatrix weights, const Layout& layout, T* packed, const Convert& c
   });
 }
 
-/// x rounded to bf16, as it is or as floats again, row-major; valid until the thread's next call.
-uint16_t* rounded_input(ConstMatrix x) {
+/// x rounded to bf16, rows of `stride` elements with zeros at their ends; valid until the thread's next call.
+uint16_t* rounded_input(ConstMatrix x, int64_t stride) {
   thread_local std::vector<uint16_t> buffer;
-  buffer.resize(std::max(buffer.size(), static_cast<size_t>(x.rows * x.cols)));
-  to_bf16(x, buffer.data(), x.cols);
+  buffer.resize(std::max(buffer.size(), static_cast<size_t>(x.rows * stride)));
+  to_bf16(x, buffer.data(), stride);
+  for (int64_t i = 0; i < x.rows && stride > x.cols; ++i) {
+    std::fill_n(buffer.data() + i * stride + x.cols, stride - x.cols, uint16_t{0});
+  }
   return buffer.data();
 }
 float* rounded_floats(ConstMatrix x) {
   thread_local std::vector<float> buffer;
   const auto count = static_cast<size_t>(x.rows * x.cols);
   buffer.resize(std::max(buffer.size(), count));
-  const uint16_t* narrow = rounded_input(x);
+  const uint16_t* narrow = rounded_input(x, x.cols);
   for (size_t i = 0; i < count; ++i) buffer[i] = std::bit_cast<float>(static_cast<uint32_t>(narrow[i]) << 16);
   return buffer.data();
 }
@@ -144,18 +150,38 @@ const PanelKernels& panel_kernels(Isa isa) {
   return baseline::panel_kernels();
 }
 
+bool has_tiles() {
+#if defined(__x86_64__) && defined(__linux__)
+  // Linux hands out the tile registers' state on demand: arch_prctl(ARCH_REQ_XCOMP_PERM, XTILEDATA).
+  static const bool granted = library_has_tiles() && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
+  return granted;
+#else
+  return false;
+#endif
+}
+
+const PairKernels& pair_kernels(PairIsa isa) {
+#ifdef __x86_64__
+  if (isa == PairIsa::amx) return amx::pair_kernels();
+  return avx512_bf16::pair_kernels();
+#else
+  static constexpr PairKernels none;
+  (void)isa;
+  return none;
+#endif
+}
+
 namespace {
 
 /// Rows up to which reading the weights from memory, rather than multiplying, sets the pace: our kernels
 /// fetch the next block of weights while they compute, oneDNN's do not.
 constexpr int64_t kStreamedRows = 128;
 
-// A multiply-add against an element of row operations, in which kSerialWork counts.
-constexpr int64_t kProductsPerElement = 8;
-
-void run(const PanelProduct& product, Element element) {
-  const PanelKernels& kernels = panel_kernels(best_isa());
-  const auto multiply = element == Element::bf16 ? kernels.multiply_bf16 : kernels.multiply_f32;
+/// Units of a product on all threads, where they are worth waking.
+template <class Kernels, class Multiply>
+void run(const PanelProduct& product, const Kernels& kernels, const Multiply& multiply) {
+  // A multiply-add against an element of row operations, in which the work is counted.
+  constexpr int64_t kProductsPerElement = 8;
   const int64_t units = kernels.units(product);
   const int64_t work = product.rows * product.depth * product.columns / units / kProductsPerElement;
   parallel_ranges(units, work, [&](int64_t first, int64_t last) { multiply(product, first, last); });
@@ -166,21 +192,23 @@ void run(const PanelProduct& product, Element element) {
 void PackedWeights::multiply(ConstMatrix x, Matrix y, float beta) const {
   const State& state = *state_;
   if (y.rows == 0 || y.cols == 0) return;
-  const bool accumulate = beta != 0;
-  if (state.layout.order == Order::pairs) {
-    return library_multiply(state.blocked(), rounded_input(x), x.cols, y, accumulate);
-  }
-  if (state.library && y.rows > kStreamedRows) {
-    return library_multiply(state.blocked(), x.data, x.row_stride, y, accumulate);
-  }
+  const bool accumulate = beta != 0, few = y.rows <= kStreamedRows;
   PanelProduct product{
       x.data, x.row_stride, x.rows,    state.in,  state.packed.get(), state.layout.panel_elements(),
       y.data, y.row_stride, state.out, accumulate};
-  if (state.layout.element == Element::bf16) {
-    product.x = rounded_floats(x);
-    product.x_stride = x.cols;
+  if (state.layout.order == Order::pairs) {
+    product.x_stride = state.layout.padded_in;
+    product.x = rounded_input(x, product.x_stride);
+    if (!few) return library_multiply(state.blocked(), product.x, product.x_stride, y, accumulate);
+    const PairKernels& kernels = pair_kernels(has_tiles() ? PairIsa::amx : PairIsa::avx512_bf16);
+    return run(product, kernels, kernels.multiply);
   }
-  run(product, state.layout.element);
+  if (state.library && !few) return library_multiply(state.blocked(), x.data, x.row_stride, y, accumulate);
+  const PanelKernels& kernels = panel_kernels(best_isa());
+  if (state.layout.element == Element::f32) return run(product, kernels, kernels.multiply_f32);
+  product.x = rounded_floats(x);
+  product.x_stride = x.cols;
+  run(product, kernels, kernels.multiply_bf16);
 }
 
 int64_t PackedWeights::out() const {

@@ -10,7 +10,7 @@ namespace nereus::kernels {
 /// columns [p · width, (p + 1) · width) as [padded depth, width], row by row; columns beyond the last are
 /// zero.
 struct PanelProduct {
-  const float* x = nullptr;  ///< [rows, depth]
+  const void* x = nullptr;  ///< [rows, depth], fp32 where not said otherwise
   int64_t x_stride = 0, rows = 0, depth = 0;
   const void* panels = nullptr;
   int64_t panel_elements = 0;  ///< from one panel to the next

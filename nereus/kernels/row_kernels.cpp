@@ -148,6 +148,7 @@ RowDistribution distribution(const float* logits, float inverse_temperature, int
     row.raise(largest(logits + start, length) * inverse_temperature);
     Vec sum = splat(0), weighted = splat(0);
     each_vector(length, [&](int64_t i, int64_t lanes) {
+      __builtin_prefetch(logits + start + kStretch + i);  // the next stretch, while this one is summed
       const Vec z = load_upto(logits + start + i, lanes, lowest) * inverse_temperature - row.top;
       // e^kLowestExponent in place of smaller terms is nothing beside the largest, which is 1.
       const Vec below = z < kLowestExponent ? splat(kLowestExponent) : z;
