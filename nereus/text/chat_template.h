@@ -31,9 +31,9 @@ class ChatTemplate {
   /// An error reads "NAME:LINE: what is wrong".
   static Result<ChatTemplate> parse(std::string_view source, std::string_view name);
 
-  /// The chat as text. `variables` is an object: messages, tools, documents, add_generation_prompt, bos_token,
-  /// eos_token and whatever else the template reads. What `raise_exception` says and what fails at run time is
-  /// an error that reads "NAME:LINE: message".
+  /// The chat as text. `variables` is an object: messages, tools, documents, add_generation_prompt,
+  /// bos_token, eos_token and whatever else the template reads. What `raise_exception` says and what fails at
+  /// run time is an error that reads "NAME:LINE: message".
   Result<std::string> render(const OrderedJson& variables, const RenderOptions& options = {}) const;
 
   const std::string& name() const;
@@ -44,10 +44,11 @@ class ChatTemplate {
   std::shared_ptr<const jinja::Template> parsed_;
 };
 
-/// Whether the chat only grows at its end: each cut of `variables["messages"]` after a user, assistant or tool
-/// message renders to a prefix of the chat with one more message. Where that message is the assistant's, the
-/// shorter chat ends in the generation prompt. Templates that rewrite earlier turns (dropped reasoning, another
-/// end token for the last turn) give false: their turns must be tokenised apart, or multi-turn training refused.
+/// Whether the chat only grows at its end: each cut of `variables["messages"]` after a user, assistant or
+/// tool message renders to a prefix of the chat with one more message. Where that message is the assistant's,
+/// the shorter chat ends in the generation prompt. Templates that rewrite earlier turns (dropped reasoning,
+/// another end token for the last turn) give false: their turns must be tokenised apart, or multi-turn
+/// training refused.
 Result<bool> prefix_preserving(const ChatTemplate& chat_template, const OrderedJson& variables,
                                const RenderOptions& options = {});
 
