@@ -37,8 +37,9 @@ struct Engine::State {
         context(o.max_context > 0 ? std::min(o.max_context, m.config().context) : m.config().context),
         blocks(pool_blocks()),
         scheduler({o.max_running, o.block_tokens, o.prefill_tokens}, blocks),
-        cache(m.config(), blocks, o.block_tokens, cache_type(o.kv_element)) {}
+        cache(m.config().layers, kv_width(), blocks, o.block_tokens, cache_type(o.kv_element)) {}
 
+  int64_t kv_width() const { return model.config().kv_heads * model.config().head_dim; }
   int64_t pool_blocks() const;
   std::vector<Draw> compute(const Schedule& schedule);
   at::Tensor distributions(const std::vector<at::Tensor>& hidden, const std::vector<const GroupState*>& groups) const;
@@ -55,7 +56,8 @@ struct Engine::State {
 
 /// As many blocks as the memory allows, but no more than `max_running` sequences of full length can use.
 int64_t Engine::State::pool_blocks() const {
-  const int64_t bytes = KvCache::block_bytes(model.config(), options.block_tokens, cache_type(options.kv_element));
+  const int64_t element = options.kv_element == kernels::Element::bf16 ? 2 : 4;
+  const int64_t bytes = 2 * model.config().layers * kv_width() * element * options.block_tokens;
   const int64_t useful = 2 * options.max_running * (context / options.block_tokens + 2);
   return std::clamp<int64_t>(options.kv_bytes / bytes, 1, useful);
 }
@@ -72,7 +74,7 @@ std::vector<Draw> Engine::State::compute(const Schedule& schedule) {
     return static_cast<int64_t>(hidden_rows.size()) - 1;
   };
   if (!schedule.runs.empty()) {
-    const spec::ModelConfig& c = model.config();
+    const auto& c = model.config();
     const auto attention = std::make_shared<PagedAttention>(
         cache, ops::AttentionShape{c.heads, c.kv_heads, c.head_dim}, model.rope_frequencies(), schedule.runs);
     const at::Tensor hidden = model.hidden(attention->ids(), attention);

@@ -15,16 +15,10 @@ at::Tensor to_tensor(std::vector<T>& values, at::ScalarType type) {
 
 }  // namespace
 
-KvCache::KvCache(const spec::ModelConfig& config, int64_t blocks, int64_t block_tokens, at::ScalarType type)
+KvCache::KvCache(int64_t layers, int64_t kv_width, int64_t blocks, int64_t block_tokens, at::ScalarType type)
     : block_tokens_(block_tokens) {
-  for (int64_t layer = 0; layer < config.layers; ++layer)
-    for (auto* store : {&keys_, &values_})
-      store->push_back(at::empty({blocks * block_tokens, config.kv_heads * config.head_dim}, type));
-}
-
-int64_t KvCache::block_bytes(const spec::ModelConfig& c, int64_t block_tokens, at::ScalarType type) {
-  const int64_t element = type == at::kBFloat16 ? 2 : 4;
-  return 2 * c.layers * c.kv_heads * c.head_dim * element * block_tokens;
+  for (int64_t layer = 0; layer < layers; ++layer)
+    for (auto* store : {&keys_, &values_}) store->push_back(at::empty({blocks * block_tokens, kv_width}, type));
 }
 
 PagedAttention::PagedAttention(const KvCache& cache, const ops::AttentionShape& shape, at::Tensor frequencies,

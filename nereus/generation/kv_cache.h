@@ -7,7 +7,6 @@
 #include "nereus/generation/scheduler.h"
 #include "nereus/model/attention.h"
 #include "nereus/ops/attention.h"
-#include "nereus/spec/model_config.h"
 
 namespace nereus::generation {
 
@@ -15,13 +14,12 @@ namespace nereus::generation {
 /// pages when they are first written, so a large pool costs only what is used.
 class KvCache {
  public:
-  KvCache(const spec::ModelConfig& config, int64_t blocks, int64_t block_tokens, at::ScalarType type);
+  /// `kv_width`: elements of a token's keys (and of its values) in a layer.
+  KvCache(int64_t layers, int64_t kv_width, int64_t blocks, int64_t block_tokens, at::ScalarType type);
 
   int64_t block_tokens() const { return block_tokens_; }
   const at::Tensor& keys(int64_t layer) const { return keys_[static_cast<size_t>(layer)]; }
   const at::Tensor& values(int64_t layer) const { return values_[static_cast<size_t>(layer)]; }
-  /// Bytes of one block over all layers.
-  static int64_t block_bytes(const spec::ModelConfig& config, int64_t block_tokens, at::ScalarType type);
 
  private:
   int64_t block_tokens_;

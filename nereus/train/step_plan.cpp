@@ -54,11 +54,23 @@ StepBatch::StepBatch(const std::vector<ScoredGroup>& groups, const TrainerOption
       token_offset_.push_back(token_offset_.back() + c.tokens.size());
   }
   if (options_.overlong_cache == 0) return;
-  std::vector<rl::Reward>& penalty = rewards_.emplace_back();
+  add_overlong_penalty(groups);
+}
+
+/// As one more reward function; absent where all others are, so that it alone never rewards a completion.
+void StepBatch::add_overlong_penalty(const std::vector<ScoredGroup>& groups) {
+  std::vector<rl::Reward> penalty;
   for (const ScoredGroup& scored : groups)
-    for (const rollout::Completion& c : scored.group.completions)
-      penalty.push_back(rl::overlong_penalty(static_cast<int64_t>(c.tokens.size()), options_.max_completion_length,
-                                             options_.overlong_cache));
+    for (const rollout::Completion& c : scored.group.completions) {
+      const size_t place = penalty.size();
+      const bool rewarded = std::any_of(rewards_.begin(), rewards_.end(),
+                                        [&](const auto& list) { return list[place].has_value(); });
+      const auto length = static_cast<int64_t>(c.tokens.size());
+      penalty.push_back(rewarded ? rl::Reward(rl::overlong_penalty(length, options_.max_completion_length,
+                                                                   options_.overlong_cache))
+                                 : std::nullopt);
+    }
+  rewards_.push_back(std::move(penalty));
   if (!options_.advantages.reward_weights.empty()) options_.advantages.reward_weights.push_back(1.0);
 }
 

@@ -51,6 +51,7 @@ class StepBatch {
 
  private:
   StepBatch(const std::vector<ScoredGroup>& groups, const TrainerOptions& options);
+  void add_overlong_penalty(const std::vector<ScoredGroup>& groups);
   int64_t active_tokens(const CompletionRef& ref) const;
   bool trains(const CompletionRef& ref) const;
   Minibatch minibatch(int64_t first_group, int64_t last_group) const;
