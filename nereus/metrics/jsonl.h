@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string_view>
+#include <utility>
 
 #include "nereus/base/json.h"
 #include "nereus/base/result.h"

@@ -10,7 +10,8 @@ namespace nereus::rollout {
 
 /// Told of each token as it is sampled, on the thread that calls `step`; false ends the completion with
 /// Finish::stop (a stop string was found).
-using TokenCallback = std::function<bool(uint64_t prompt_id, uint32_t completion, int32_t token, float logprob)>;
+using TokenCallback =
+    std::function<bool(uint64_t prompt_id, uint32_t completion, int32_t token, float logprob)>;
 
 /// Samples completions with continuous batching: the seam between who wants completions and who makes them.
 /// It holds no text. Not thread-safe: one thread submits and steps.

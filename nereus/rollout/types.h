@@ -17,7 +17,7 @@ struct SamplingOptions {
   float top_p = 1.0F;        ///< keep the fewest most likely tokens whose mass reaches it; 1: all
   float min_p = 0.0F;        ///< keep tokens at least this fraction as likely as the likeliest; 0: all
   int32_t max_new_tokens = 256;
-  Tokens stop_ids;           ///< every end-of-sequence id; the stop token is part of the completion
+  Tokens stop_ids;  ///< every end-of-sequence id; the stop token is part of the completion
 
   /// Whether the sampled distribution has full support (else importance ratios are biased).
   bool full_support() const { return top_k == 0 && top_p >= 1.0F && min_p <= 0.0F; }
@@ -31,9 +31,9 @@ enum class Finish : uint8_t {
 
 /// One sampled answer.
 struct Completion {
-  uint32_t index = 0;           ///< in its group
-  Tokens tokens;                ///< with the stop token, where one ended it
-  std::vector<float> logprobs;  ///< one a token, of the distribution that sampled it
+  uint32_t index = 0;             ///< in its group
+  Tokens tokens;                  ///< with the stop token, where one ended it
+  std::vector<float> logprobs;    ///< one a token, of the distribution that sampled it
   std::vector<int64_t> versions;  ///< policy version that sampled each token
   Finish finish = Finish::length;
 };
