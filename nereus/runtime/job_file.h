@@ -3,17 +3,13 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "nereus/base/result.h"
 #include "nereus/runtime/job.h"
+#include "nereus/runtime/job_overrides.h"
 
 namespace nereus::runtime {
-
-/// `--key value` of the command line: ("train.learning_rate", "1e-5"). "reward.0.weight" is that of the
-/// first [[reward]].
-using Overrides = std::vector<std::pair<std::string, std::string>>;
 
 /// Reads a job file. Relative paths in it are relative to its folder, those of `overrides` to the working
 /// directory. Error: FILE:LINE (or --key) with what was expected; unknown keys with the nearest known one.
@@ -28,8 +24,5 @@ std::string job_text(const Job& job, bool documented = false);
 
 /// Names of keys whose values differ, with both values: "train.learning_rate: 1e-05, was 0.0002".
 std::vector<std::string> differences(const Job& now, const Job& before);
-
-/// docs/configuration.md.
-std::string reference_page();
 
 }  // namespace nereus::runtime

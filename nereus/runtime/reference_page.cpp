@@ -1,4 +1,5 @@
-#include "nereus/runtime/job_file.h"
+#include "nereus/runtime/reference_page.h"
+
 #include "nereus/runtime/job_keys.h"
 
 namespace nereus::runtime {

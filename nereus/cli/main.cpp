@@ -1,0 +1,76 @@
+#include <malloc.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+
+#include "nereus/cli/commands.h"
+
+namespace nereus::cli {
+
+namespace {
+
+constexpr const char* kDescription =
+    "Nereus trains language models by reinforcement learning.\n\n"
+    "  nereus train examples/addition.toml                 train by a job file\n"
+    "  nereus eval runs/addition                           score what was trained\n"
+    "  nereus generate MODEL \"Name three rivers.\"          sample an answer\n"
+    "  nereus train --help                                 more on a command\n";
+
+/// glibc gives large blocks back at once, and the page faults of taking them again dominate elementwise work.
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
+int run(std::vector<std::string> arguments) {
+  auto overrides = runtime::take_overrides(arguments);
+  if (!overrides) return report(pass(overrides)), kUsage;
+  CLI::App app(kDescription, "nereus");
+  app.set_version_flag("--version", std::string("nereus ") + NEREUS_VERSION);
+  app.require_subcommand(1);
+  Action action;
+  add_train(app, *overrides, action);
+  add_eval(app, *overrides, action);
+  add_generate(app, action);
+  add_tokenize(app, action);
+  add_model(app, action);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(arguments);
+  } catch (const CLI::Success& asked) {
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    std::cerr << "nereus: error: " << error.what() << "\nRun with --help for more information.\n";
+    return kUsage;
+  }
+  const bool takes_keys = app.got_subcommand("train") || app.got_subcommand("eval");
+  if (!overrides->empty() && !takes_keys) {
+    std::cerr << "nereus: error: --" << overrides->front().first
+              << " is a key of a job; only train and eval take those\n";
+    return kUsage;
+  }
+  return action();
+}
+
+}  // namespace
+
+int report(const Status& status) {
+  if (status) return kSuccess;
+  std::cerr << "nereus: error: " << status.error().message << "\n";
+  return kFailure;
+}
+
+}  // namespace nereus::cli
+
+int main(int argc, char** argv) {
+  try {
+    nereus::cli::keep_freed_memory();
+    return nereus::cli::run({argv + 1, argv + argc});
+  } catch (const std::bad_alloc&) {
+    std::cerr << "nereus: error: out of memory\n";
+  } catch (const std::exception& error) {
+    std::cerr << "nereus: error: " << error.what() << "\n";
+  }
+  return nereus::cli::kFailure;
+}
