@@ -6,8 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "nereus/formats/atomic_file.h"
 #include "nereus/formats/json_file.h"
 #include "nereus/formats/safetensors.h"
@@ -91,17 +89,6 @@ TEST(Source, RefusesADestinationThatDoesNotFit) {
   }
 }
 
-TEST(Source, AModelOf135MillionIsReadInWellUnderASecond) {
-  if (!std::filesystem::exists(test::smollm2()))
-    GTEST_SKIP() << test::smollm2() << " is not there: run scripts/setup";
-  const auto source = value_or_throw(Source::open(test::smollm2()));
-  const auto begin = std::chrono::steady_clock::now();
-  (void)test::read_all(source);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  RecordProperty("seconds", std::to_string(seconds.count()));
-  EXPECT_LT(seconds.count(), 10);  // a slow, shared machine with sanitizers
-}
-
 /// A copy of the golden bf16 model to spoil.
 class SpoiltFolder : public testing::Test {
  protected:
@@ -165,7 +152,8 @@ TEST_F(SpoiltFolder, BrokenGenerationConfig) {
 
 TEST_F(SpoiltFolder, NoWeights) {
   std::filesystem::remove(path() / "model.safetensors");
-  expect_error("", "no weights: expected model.safetensors or model.safetensors.index.json");
+  EXPECT_EQ(Source::open(path()).error().message,
+            path().string() + ": no weights: expected model.safetensors or model.safetensors.index.json");
 }
 
 TEST_F(SpoiltFolder, TruncatedWeights) {
