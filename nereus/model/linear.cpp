@@ -1,6 +1,6 @@
 #include "nereus/model/linear.h"
 
-#include <torch/csrc/autograd/grad_mode.h>
+#include "nereus/ops/layers.h"
 
 namespace nereus::model {
 
@@ -9,6 +9,16 @@ at::Tensor Linear::forward(const at::Tensor& x) const {
   at::Tensor y = packed_->forward(x);
   packed_low_rank_.add(x, y);
   return y;
+}
+
+at::Tensor Linear::forward_normed(const at::Tensor& x, const at::Tensor& norm_weight, double eps) const {
+  if (packed_) return forward(ops::rms_norm(x, norm_weight, eps));
+  return ops::norm_linear(x, norm_weight, eps, weight_, low_rank_);
+}
+
+at::Tensor Linear::forward_gated(const at::Tensor& gate_up) const {
+  if (packed_) return forward(ops::swiglu(gate_up));
+  return ops::swiglu_linear(gate_up, weight_, low_rank_);
 }
 
 void Linear::pack(kernels::Element element) {

@@ -27,6 +27,9 @@ class Linear {
 
   /// x [tokens, in] to [tokens, out].
   at::Tensor forward(const at::Tensor& x) const;
+  /// forward(rms_norm(x)) and forward(swiglu(gate_up)), without keeping the layer's input for gradients.
+  at::Tensor forward_normed(const at::Tensor& x, const at::Tensor& norm_weight, double eps) const;
+  at::Tensor forward_gated(const at::Tensor& gate_up) const;
 
   /// Replaces the plain weights by packed ones and lets the plain ones go.
   void pack(kernels::Element element);

@@ -44,10 +44,10 @@ struct Recompute : torch::autograd::Function<Recompute> {
 
 at::Tensor Transformer::layer_forward(int64_t index, const at::Tensor& x, Attention& attention) const {
   const Layer& layer = layers_[static_cast<size_t>(index)];
-  const at::Tensor qkv = layer.qkv.forward(ops::rms_norm(x, layer.attention_norm, config_.norm_eps));
+  const at::Tensor qkv = layer.qkv.forward_normed(x, layer.attention_norm, config_.norm_eps);
   const at::Tensor middle = x + layer.o.forward(attention.attend(index, qkv));
-  const at::Tensor gate_up = layer.gate_up.forward(ops::rms_norm(middle, layer.mlp_norm, config_.norm_eps));
-  return middle + layer.down.forward(ops::swiglu(gate_up));
+  const at::Tensor gate_up = layer.gate_up.forward_normed(middle, layer.mlp_norm, config_.norm_eps);
+  return middle + layer.down.forward_gated(gate_up);
 }
 
 at::Tensor Transformer::recomputed_layer(int64_t index, const at::Tensor& x,

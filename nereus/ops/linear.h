@@ -28,4 +28,10 @@ struct LowRank {
 /// weight, A and B that want one.
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const LowRank& low_rank);
 
+/// linear(rms_norm(x, norm_weight, eps), ...) and linear(swiglu(gate_up), ...). The layer's input is not kept
+/// for the backward pass but computed again there: a third less memory of activations for little time.
+at::Tensor norm_linear(const at::Tensor& x, const at::Tensor& norm_weight, double eps, const at::Tensor& weight,
+                       const LowRank& low_rank);
+at::Tensor swiglu_linear(const at::Tensor& gate_up, const at::Tensor& weight, const LowRank& low_rank);
+
 }  // namespace nereus::ops

@@ -3,6 +3,8 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/rsqrt.h>
+#include <ATen/ops/silu.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/grad_mode.h>
 
@@ -42,6 +44,35 @@ TEST(Linear, FrozenWeightGetsNoGradient) {
   ops::linear(x, in[1], adapter(a, b)).sum().backward();
   EXPECT_FALSE(in[1].grad().defined());
   EXPECT_TRUE(x.grad().defined() && a.grad().defined() && b.grad().defined());
+}
+
+at::Tensor normed(const at::Tensor& x, const at::Tensor& weight) {
+  return x * at::rsqrt(x.square().mean(-1, true) + 1e-5) * weight;
+}
+
+TEST(NormLinear, EqualsLibTorch) {
+  auto in = inputs();
+  in.push_back(at::randn({24}));
+  compare([](const auto& t) { return norm_linear(t[0], t[4], 1e-5, t[1], adapter(t[2], t[3])); },
+          [](const auto& t) { return reference({normed(t[0], t[4]), t[1], t[2], t[3]}); }, in);
+  compare([](const auto& t) { return norm_linear(t[0], t[1], 1e-5, t[2], LowRank()); },
+          [](const auto& t) { return at::linear(normed(t[0], t[1]), t[2]); }, {in[0], in[4], in[1]});
+}
+
+TEST(SwigluLinear, EqualsLibTorch) {
+  auto in = inputs();
+  in[0] = at::randn({13, 48});
+  const auto gated = [](const at::Tensor& t) { return at::silu(t.narrow(1, 0, 24)) * t.narrow(1, 24, 24); };
+  compare([](const auto& t) { return swiglu_linear(t[0], t[1], adapter(t[2], t[3])); },
+          [&](const auto& t) { return reference({gated(t[0]), t[1], t[2], t[3]}); }, in);
+}
+
+TEST(NormLinear, FrozenLayerPassesGradientsThrough) {
+  const auto in = inputs();
+  const at::Tensor norm = at::randn({24}), x = in[0].clone().requires_grad_(), y = in[0].clone().requires_grad_();
+  norm_linear(x, norm, 1e-5, in[1], LowRank()).sum().backward();
+  at::linear(normed(y, norm), in[1]).sum().backward();
+  EXPECT_LT(relative_error(x.grad(), y.grad()), 1e-5);
 }
 
 TEST(PackedLinear, EqualsThePlainLayer) {
