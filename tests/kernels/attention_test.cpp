@@ -84,7 +84,7 @@ Batch paged(const std::string& title, const std::vector<int64_t>& lengths, int64
 std::vector<Batch> batches() {
   return {packed("one query", {1}),
           packed("short", {3, 1, 17}),
-          packed("longer than a tile", {150, 64, 65}),
+          packed("longer than a tile", {130, 65}),
           forest(5, 3, 20, 4, 30),
           forest(70, 2, 1, 3, 66),
           paged("decode", {1, 15, 16, 17, 63, 64, 65, 200}, 1, 16),

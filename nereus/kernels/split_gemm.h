@@ -1,0 +1,19 @@
+#pragma once
+
+#include "nereus/kernels/matrix.h"
+
+namespace nereus::kernels {
+
+/// c = a · b + beta · c in fp32, as gemm.
+using DenseProduct = void (*)(ConstMatrix a, ConstMatrix b, Matrix c, float beta);
+
+/// Whether split_gemm runs here and is faster than oneDNN's fp32 product [m, k] · [k, n].
+bool split_gemm_pays(int64_t m, int64_t k, int64_t n);
+
+/// c = a · b + beta · c as accurate as an fp32 product, from products of bf16 tiles (AMX). Values below about
+/// 1e-33 lose bits. Blocks with infinities or NaN go to `plain`, which may be called from several threads at
+/// once. Bits of the result don't depend on the number of threads. Thread-safe. REQUIRES: has_tiles(), no
+/// empty size, beta 0 or 1.
+void split_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta, DenseProduct plain);
+
+}  // namespace nereus::kernels
