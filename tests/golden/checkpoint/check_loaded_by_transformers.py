@@ -1,9 +1,9 @@
 """Checks that Transformers and PEFT load what Nereus wrote, with equal tensors.
 
-    python check_loaded_by_transformers.py FOLDER [--adapter ADAPTER] [--tokenizer-like OTHER_FOLDER]
+    python check_loaded_by_transformers.py FOLDER [--adapter ADAPTER] [--tokenizer-like OTHER]
 
 FOLDER: a model written by `nereus model convert`, `merge` or `init`. ADAPTER: an adapter for it.
-OTHER_FOLDER: a folder whose tokenizer must give the same ids and the same chats.
+OTHER: a folder or GGUF file whose tokenizer, as Transformers reads it, must give the same ids and the same chats.
 """
 
 import argparse
@@ -54,13 +54,20 @@ def check_adapter(model, adapter: pathlib.Path) -> None:
 
 
 def random_texts(count: int):
+    # Without digits: from GGUF, Transformers leaves out that SmolLM2 splits digits off before anything else.
     rng = random.Random(5)
     alphabet = "abc xyz ABC\n\t.,!?()+-=_\u00e9\u4e2d\u0416\U0001f680'"
     return ["".join(rng.choice(alphabet) for _ in range(rng.randrange(60))) for _ in range(count)]
 
 
+def load_tokenizer(path: pathlib.Path):
+    if path.suffix == ".gguf":
+        return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    return AutoTokenizer.from_pretrained(path)
+
+
 def check_tokenizer(folder: pathlib.Path, other: pathlib.Path) -> None:
-    ours, theirs = AutoTokenizer.from_pretrained(folder), AutoTokenizer.from_pretrained(other)
+    ours, theirs = load_tokenizer(folder), load_tokenizer(other)
     texts = TEXTS + random_texts(500)
     for text in texts:
         assert ours(text)["input_ids"] == theirs(text)["input_ids"], text
