@@ -13,6 +13,7 @@
 
 #include "nereus/kernels/isa.h"
 #include "nereus/kernels/library_product.h"
+#include "nereus/kernels/split_gemm.h"
 
 namespace nereus::kernels {
 namespace {
@@ -167,6 +168,25 @@ void scale_all(Matrix c, float beta) {
   }
 }
 
+/// REQUIRES: no size is zero.
+void library_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta) {
+  a = normalized(a);
+  b = normalized(b);
+  c = normalized(c);
+  const ProductKey key{.m = c.rows,
+                       .k = a.cols,
+                       .n = c.cols,
+                       .a_row = a.row_stride,
+                       .a_col = a.col_stride,
+                       .b_row = b.row_stride,
+                       .b_col = b.col_stride,
+                       .c_row = c.row_stride,
+                       .accumulate = beta != 0,
+                       .blocked = false,
+                       .element = Element::f32};
+  run(*cached(key), a.data, b.data, c.data);
+}
+
 }  // namespace
 
 namespace {
@@ -194,21 +214,8 @@ bool library_has_tiles() {
 void gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta) {
   if (c.rows == 0 || c.cols == 0) return;
   if (a.cols == 0) return scale_all(c, beta);
-  a = normalized(a);
-  b = normalized(b);
-  c = normalized(c);
-  const ProductKey key{.m = c.rows,
-                       .k = a.cols,
-                       .n = c.cols,
-                       .a_row = a.row_stride,
-                       .a_col = a.col_stride,
-                       .b_row = b.row_stride,
-                       .b_col = b.col_stride,
-                       .c_row = c.row_stride,
-                       .accumulate = beta != 0,
-                       .blocked = false,
-                       .element = Element::f32};
-  run(*cached(key), a.data, b.data, c.data);
+  if (split_gemm_pays(c.rows, a.cols, c.cols)) return split_gemm(a, b, c, beta, library_gemm);
+  library_gemm(a, b, c, beta);
 }
 
 bool library_reads(int64_t in, int64_t out, Element element) {

@@ -145,7 +145,7 @@ Range range_of(int64_t lines, int64_t index, int64_t parts) {
 }  // namespace
 
 bool split_gemm_pays(int64_t m, int64_t k, int64_t n) {
-  return has_tiles() && m >= 32 && n >= 32 && k >= 32;
+  return has_tiles() && m >= 192 && n >= 192 && k >= 192;
 }
 
 void split_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta, DenseProduct plain) {
