@@ -9,9 +9,9 @@
 namespace nereus::runtime {
 
 struct EvalCommand {
-  std::filesystem::path job;  ///< a job file, or a run's folder: then with what the run has trained
-  Overrides overrides;
-  std::filesystem::path adapter;  ///< instead of the run's
+  std::filesystem::path job{};  ///< a job file, or a run's folder: then with what the run has trained
+  Overrides overrides{};
+  std::filesystem::path adapter{};  ///< instead of the run's
 };
 
 /// Scores a model on the held-out prompts of a job, with progress on standard error.

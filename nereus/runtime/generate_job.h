@@ -12,11 +12,11 @@
 namespace nereus::runtime {
 
 struct GenerateCommand {
-  std::filesystem::path model;
-  std::filesystem::path adapter;  ///< PEFT folder; empty: none
-  std::string prompt;             ///< of one answer, streamed
-  std::filesystem::path jsonl;    ///< many prompts, "prompt" or "messages" on each line; instead of `prompt`
-  std::string system;
+  std::filesystem::path model{};
+  std::filesystem::path adapter{};  ///< PEFT folder; empty: none
+  std::string prompt{};             ///< of one answer, streamed
+  std::filesystem::path jsonl{};  ///< many prompts, "prompt" or "messages" on each line; instead of `prompt`
+  std::string system{};
   bool raw = false;  ///< the prompt as it is, without the chat template
   bool bf16 = false;
   uint32_t completions = 1;  ///< of each prompt
@@ -24,8 +24,8 @@ struct GenerateCommand {
   int64_t max_running = 64;
   int64_t kv_memory_mb = 1024;
   int64_t threads = 0;
-  rollout::SamplingOptions sampling;
-  std::vector<std::string> stop;
+  rollout::SamplingOptions sampling{};
+  std::vector<std::string> stop{};
 };
 
 /// Samples answers: one prompt is streamed to `out` as text; a JSON Lines file gives one line of JSON a

@@ -9,11 +9,10 @@
 namespace nereus::runtime {
 
 struct TokenizeCommand {
-  std::filesystem::path model;
-  std::string text;
-  std::filesystem::path
-      chat;  ///< JSON file with an array of messages, rendered by the template; instead of `text`
-  bool add_special = false;  ///< with the tokens that the tokenizer puts around every text
+  std::filesystem::path model{};
+  std::string text{};
+  std::filesystem::path chat{};  ///< JSON file of messages, rendered by the template; instead of `text`
+  bool add_special = false;      ///< with the tokens that the tokenizer puts around every text
   bool json = false;
 };
 
