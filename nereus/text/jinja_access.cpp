@@ -60,6 +60,7 @@ std::optional<Value> own_attribute(const Value& object, const std::string& name,
   if (object.loop()) return loop_attribute(object, name);
   if (object.function() && name == "name") return Value(object.function()->name);
   if (const Namespace* space = object.space()) {
+    budget.spend_text(space->attributes.size());
     if (const Value* value = space->find(name)) return *value;
   }
   return std::nullopt;

@@ -1,5 +1,6 @@
 #include "nereus/text/jinja_filters.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -83,6 +84,8 @@ Value escape(const Value& value, const Arguments& arguments, Budget& budget) {
 
 Value indent(const Value& value, const Arguments& arguments, Budget& budget) {
   const Bound bound("indent", arguments, {"width", "first", "blank"});
+  require_defined(value);
+  if (!value.is_string()) refuse("indent() wants a string, not {}", value.type());
   std::string margin;
   if (bound[0] && bound[0]->is_string()) {
     margin = bound.text(0);
@@ -129,10 +132,9 @@ Value truncate(const Value& value, const Arguments& arguments, Budget& budget) {
   const int64_t most = bound.integer(0, 255), leeway = bound.given(3) ? bound.integer(3, 5) : 5;
   if (most < end_size) refuse("expected length >= {}, got {}", end_size, most);
   if (leeway < 0) refuse("expected leeway >= 0, got {}", leeway);
+  if (length(value, budget) - leeway <= most) return value;  // also what is no string
+  if (!value.is_string()) refuse("truncate() wants a string, not {}", value.type());
   const std::u32string chars = decode(subject.text);
-  if (static_cast<int64_t>(chars.size()) <= most || static_cast<int64_t>(chars.size()) - most <= leeway) {
-    return subject.with(subject.text);
-  }
   std::string kept = encode(chars.substr(0, static_cast<size_t>(most - end_size)));
   if (!bound.truth(1, false)) kept = kept.substr(0, kept.rfind(' '));
   return subject.with(kept + end);
@@ -140,8 +142,8 @@ Value truncate(const Value& value, const Arguments& arguments, Budget& budget) {
 
 Value urlencode(const Value& value, const Arguments& arguments, Budget& budget) {
   Bound("urlencode", arguments, {});
-  if (!value.is_string() && !value.is_number())
-    refuse("urlencode wants a string or a number, not {}", value.type());
+  if (value.dict() || value.sequence())
+    refuse("urlencode wants a string or a number, not a {}", value.type());
   std::string out;
   for (const char c : Subject(value, budget).text) {
     const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -280,11 +282,12 @@ Value round(const Value& value, const Arguments& arguments, Budget&) {
     refuse("method must be common, ceil or floor");
   require_defined(value);
   if (!value.is_number()) refuse("type {} doesn't define __round__ method", value.type());
-  const int64_t digits = bound.integer(0, 0);
+  const int64_t digits = std::clamp<int64_t>(bound.integer(0, 0), -400, 400);
   const double result = rounded(value.number(), digits, method);
-  if (method == "common" && value.index())
-    return Value(digits >= 0 ? *value.index() : static_cast<int64_t>(result));
-  return Value(result);
+  if (method != "common" || !value.index()) return Value(result);
+  const auto whole = digits >= 0 ? value.index() : truncated(result);
+  if (!whole) refuse("an integer needs more than 64 bits");
+  return Value(*whole);
 }
 
 Value fallback(const Value& value, const Arguments& arguments, Budget&) {

@@ -235,7 +235,9 @@ class PercentFormat {
         out += conversion();
       }
     }
-    if (taken_ < (tuple_ ? tuple_->items.size() : 1) && !value_.dict()) {
+    // Python counts whatever can be indexed as a mapping.
+    const bool mapping = value_.dict() || value_.is_undefined() || (value_.sequence() && !tuple_);
+    if (taken_ < (tuple_ ? tuple_->items.size() : 1) && !mapping) {
       refuse("not all arguments converted during string formatting");
     }
     return out;
@@ -251,7 +253,8 @@ class PercentFormat {
     if (at_ >= format_.size() || format_[at_] != '*') return read_number(format_, at_, limit);
     ++at_;
     const Value& value = next();
-    if (!value.index() || std::abs(*value.index()) > limit) refuse("'*' in a format wants a small integer");
+    if (!value.index() || *value.index() > limit || *value.index() < -limit)
+      refuse("'*' in a format wants a small integer");
     return static_cast<int>(*value.index());
   }
 

@@ -121,7 +121,8 @@ std::shared_ptr<const Sequence> Interpreter::loop_items(const ForStmt& loop, con
   return Value::list(std::move(kept)).shared_sequence();
 }
 
-Interpreter::Flow Interpreter::run_loop(const ForStmt& loop, const Value& iterable, const ScopePtr& scope, int64_t depth) {
+Interpreter::Flow Interpreter::run_loop(const ForStmt& loop, const Value& iterable, const ScopePtr& scope,
+                                        int64_t depth) {
   const auto state = std::make_shared<Loop>(Loop{loop_items(loop, iterable, scope), 0, depth});
   if (loop.recursive) {
     state->recurse = [this, &loop, scope, depth](const Arguments& arguments) {

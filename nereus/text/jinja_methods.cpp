@@ -34,7 +34,7 @@ Value dict_values(const Value& object, const Arguments& arguments, Budget& budge
 
 Value dict_get(const Value& object, const Arguments& arguments, Budget& budget) {
   const Bound bound("get", arguments, {"key", "default"}, 1);
-  check_key(*bound[0]);
+  if (!bound[0]->is_undefined()) check_key(*bound[0]);
   budget.spend_text(object.dict()->items.size());
   const Value* value = object.dict()->find(*bound[0]);
   if (value) return *value;

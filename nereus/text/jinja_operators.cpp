@@ -157,7 +157,8 @@ bool contains(const Value& container, const Value& item, Budget& budget) {
     return string->text.find(item.string()->text) != std::string::npos;
   }
   if (const Dict* dict = container.dict()) {
-    check_key(item);
+    if (item.dict() || (item.sequence() && !item.sequence()->tuple))
+      refuse("a {} can't be a key", item.type());
     budget.spend_text(dict->items.size());
     return dict->find(item) != nullptr;
   }
@@ -249,10 +250,10 @@ bool compare(CompareOp op, const Value& a, const Value& b, Budget& budget) {
 
 Value arithmetic(ArithmeticOp op, const Value& a, const Value& b, Budget& budget) {
   require_defined(a);
+  if (op == ArithmeticOp::kModulo && a.string()) return Value(percent_format(a.string()->text, b, budget));
   require_defined(b);
   if (a.index() && b.index()) return integer_arithmetic(op, *a.index(), *b.index());
   if (a.is_number() && b.is_number()) return real_arithmetic(op, a.number(), b.number());
-  if (op == ArithmeticOp::kModulo && a.string()) return Value(percent_format(a.string()->text, b, budget));
   if (op == ArithmeticOp::kMultiply) {
     if (b.index() && (a.string() || a.sequence())) return repeat(a, *b.index(), budget);
     if (a.index() && (b.string() || b.sequence())) return repeat(b, *a.index(), budget);

@@ -126,6 +126,11 @@ class JsonWriter {
     for (int i = 0; i < level; ++i) out += *style_.indent;
   }
 
+  void separator(size_t i) {
+    budget_.spend_text(style_.item_separator.size() + style_.key_separator.size());
+    if (i > 0) out += style_.item_separator;
+  }
+
   const JsonStyle& style_;
   Budget& budget_;
 };
@@ -180,7 +185,7 @@ void JsonWriter::sequence(const Sequence& sequence, int level) {
   }
   out += '[';
   for (size_t i = 0; i < sequence.items.size(); ++i) {
-    if (i > 0) out += style_.item_separator;
+    separator(i);
     line(level + 1);
     write(sequence.items[i], level + 1);
   }
@@ -201,7 +206,7 @@ void JsonWriter::dict(const Dict& dict, int level) {
   }
   out += '{';
   for (size_t i = 0; i < items.size(); ++i) {
-    if (i > 0) out += style_.item_separator;
+    separator(i);
     line(level + 1);
     key(items[i]->first);
     out += style_.key_separator;

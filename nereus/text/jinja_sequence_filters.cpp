@@ -268,7 +268,8 @@ Value slice(const Value& value, const Arguments& arguments, Budget& budget) {
   const Items items = iterate(value, budget);
   const int64_t slices = bound.integer(0, 1);
   if (slices <= 0) refuse("slice() wants a positive number of slices");
-  budget.spend(2 * static_cast<uint64_t>(slices) + items.size());
+  budget.spend(static_cast<uint64_t>(slices));
+  budget.spend(items.size());
   const auto size = static_cast<int64_t>(items.size());
   const int64_t each = size / slices, longer = size % slices;
   std::vector<Value> all;

@@ -359,7 +359,7 @@ std::string replace(std::string_view text, std::string_view old, std::string_vie
 
 Method find_string_method(std::string_view name) {
   static const std::unordered_map<std::string_view, Method> kMethods{{"capitalize", mapped<capitalize>},
-                                                                     {"casefold", mapped<lower>},
+                                                                     {"casefold", mapped<fold_case>},
                                                                      {"center", justified<Side::kCenter>},
                                                                      {"count", count},
                                                                      {"endswith", has_affix<true>},

@@ -129,6 +129,10 @@ std::string lower(std::string_view text) {
   return to_utf8(from_utf8(text).toLower(icu::Locale::getRoot()));
 }
 
+std::string fold_case(std::string_view text) {
+  return to_utf8(from_utf8(text).foldCase());
+}
+
 std::string capitalize(std::string_view text) {
   if (text.empty()) return {};
   size_t at = 0;

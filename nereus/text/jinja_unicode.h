@@ -29,6 +29,7 @@ bool is_numeric(char32_t c);  ///< also fractions and number letters
 
 std::string upper(std::string_view text);
 std::string lower(std::string_view text);
+std::string fold_case(std::string_view text);  ///< for comparisons without case: ss for the German sharp s
 std::string capitalize(std::string_view text);
 std::string title(std::string_view text);  ///< str.title: a capital after everything that is no letter
 
