@@ -1,6 +1,6 @@
 #pragma once
 
-#include <initializer_list>
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +9,19 @@
 #include "nereus/text/jinja_lexer.h"
 
 namespace nereus::text::jinja {
+
+/// Levels of an expression; 0 for null.
+inline int depth_of(const ExprPtr& expr) {
+  return expr ? expr->depth : 0;
+}
+
+template <class... Rest>
+int depth_of(const ExprPtr& first, const Rest&... rest) {
+  return std::max(depth_of(first), depth_of(rest...));
+}
+
+/// How deep expressions may nest, and how deep the parser may recurse.
+constexpr int kMaxExpressionDepth = 200;
 
 /// The tokens of a template and the grammar of its expressions, from the loosest binding to the tightest.
 /// Refuses nesting that evaluation couldn't follow.
