@@ -35,6 +35,10 @@ int run(std::vector<std::string> arguments) {
   add_generate(app, action);
   add_tokenize(app, action);
   add_model(app, action);
+  if (!arguments.empty() && !arguments[0].starts_with('-') && !app.get_subcommand_no_throw(arguments[0])) {
+    std::cerr << "nereus: error: unknown command " << arguments[0] << "; nereus --help lists the commands\n";
+    return kUsage;
+  }
   try {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     app.parse(arguments);

@@ -30,6 +30,11 @@ Status check_training(const Job& job) {
                 job.train.minibatches, job.data.prompts);
   if (job.lora.enabled && job.lora.options.target_modules.empty())
     return fail("lora.target_modules: expected at least one linear layer, such as \"q_proj\"");
+  if (job.generation.completions < 2)
+    return fail(
+        "generation.completions: expected at least 2, found {}: advantages compare the completions of a "
+        "prompt",
+        job.generation.completions);
   const auto options = trainer_options(job);
   if (auto status = rl::validate(options.advantages, job.generation.completions, job.rewards.size()); !status)
     return status;

@@ -73,7 +73,7 @@ class Reader {
   template <class T>
   Status set(const KeyTable<T>& table, T& object, const std::string& name, const ConfigEntry& entry) {
     const Key<T>* key = table.find(name);
-    if (key == nullptr) return unknown(entry);
+    if (key == nullptr) return unknown(entry, name);
     const auto status = key->set(object, key->kind == KeyKind::path ? resolved(entry.value) : entry.value);
     if (!status) return fail("{}: {}: {}", entry.place, entry.key, status.error().message);
     return {};
@@ -86,17 +86,18 @@ class Reader {
     return fs::absolute(folder_ / *text).lexically_normal().string();
   }
 
-  Status unknown(const ConfigEntry& entry) const {
+  /// `plain` is the key without the number of its [[reward]].
+  Status unknown(const ConfigEntry& entry, const std::string& plain) const {
     std::string nearest;
     size_t best = std::string::npos;
     const auto consider = [&](const std::string& name) {
-      const bool same_last = last_part(name) == last_part(entry.key);
-      const size_t d = same_last ? 1 : distance(name, entry.key);
+      const bool same_last = last_part(name) == last_part(plain);
+      const size_t d = same_last ? 1 : distance(name, plain);
       if (d < best) best = d, nearest = name;
     };
     for (const auto& key : keys_.keys()) consider(key.name);
     for (const auto& key : reward_keys_.keys()) consider(key.name);
-    const bool close = best <= std::max<size_t>(2, last_part(entry.key).size() / 2);
+    const bool close = best <= std::max<size_t>(2, last_part(plain).size() / 2);
     if (close) return fail("{}: unknown key {}; did you mean {}?", entry.place, entry.key, nearest);
     return fail("{}: unknown key {}; docs/configuration.md lists all keys", entry.place, entry.key);
   }

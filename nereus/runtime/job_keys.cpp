@@ -171,6 +171,9 @@ KeyTable<RewardSection> reward_keys() {
   keys.add(
       "reward.retries", [](auto& reward) -> auto& { return reward.options.command.retries; },
       "Times that a command which died is started again within one call.", between(0, 100));
+  keys.add(
+      "reward.error_log", [](auto& reward) -> auto& { return reward.options.command.error_log; },
+      "File to which the command's standard error is appended. Empty: it is shown in errors alone.");
   keys.choice(
       "reward.on_error", [](auto& reward) -> auto& { return reward.options.command.on_error; },
       std::vector<std::pair<std::string, tasks::OnError>>{{"stop", tasks::OnError::stop},
