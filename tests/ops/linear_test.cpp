@@ -3,9 +3,11 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/grad_mode.h>
 
 #include "nereus/ops/packed_linear.h"
@@ -85,6 +87,24 @@ TEST(PackedLinear, EqualsThePlainLayer) {
     PackedLowRank(adapter(in[2], in[3])).add(in[0], y);
     EXPECT_LT(relative_error(y, expected), tolerance);
   }
+}
+
+TEST(PackedLinear, SmallAdapterActsOnBf16Weights) {
+  // Fault 21: merging into a quantised base changes generations [trl 3466]. The adapter stays apart, in fp32:
+  // an effect far below what bf16 weights resolve arrives whole, and merged into them it would be lost.
+  const at::NoGradGuard guard;
+  const auto in = inputs();
+  const LowRank small = adapter(in[2], in[3] * 2e-4);
+  const at::Tensor base = PackedLinear(in[1], kernels::Element::bf16).forward(in[0]);
+  at::Tensor adapted = base.clone();
+  PackedLowRank(small).add(in[0], adapted);
+  const at::Tensor expected = ops::linear(in[0], at::zeros_like(in[1]), small);
+  EXPECT_LT(relative_error(adapted - base, expected), 1e-3);
+
+  const at::Tensor delta = at::cat({at::matmul(in[3].narrow(0, 0, 20), in[2].narrow(0, 0, 3)), at::zeros({8, 24}),
+                                    at::matmul(in[3].narrow(0, 20, 8), in[2].narrow(0, 3, 3))});
+  const at::Tensor merged = PackedLinear(in[1] + delta * (2e-4 * kScale), kernels::Element::bf16).forward(in[0]);
+  EXPECT_GT(relative_error(merged - base, expected), 0.3);
 }
 
 TEST(PackedLowRank, IsASnapshot) {

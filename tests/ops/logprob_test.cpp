@@ -5,6 +5,8 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <sys/resource.h>
 #include <torch/csrc/autograd/grad_mode.h>
 
 #include "tests/ops/compare.h"
@@ -59,6 +61,24 @@ TEST(ChosenLogprob, EntropyIsMeasuredWithoutGradients) {
   EXPECT_LT(relative_error(at::cat({out.logprob, out.entropy}),
                            reference(hidden.to(at::kDouble), head.to(at::kDouble), 1.0, true)), 1e-5);
   EXPECT_FALSE(chosen_logprob(hidden, head, targets(), {}).entropy.defined());
+}
+
+/// The most memory that this process has held, in bytes.
+int64_t peak() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+TEST(ChosenLogprob, NeverHoldsAllLogits) {
+  // Fault 59: unchunked logits do not fit [NeMo-RL 2871].
+  constexpr int64_t kTokens = 4096, kVocab = 50000, kAll = 4 * kTokens * kVocab;
+  const at::Tensor hidden = at::randn({kTokens, 8}).requires_grad_(), head = at::randn({kVocab, 8}).requires_grad_();
+  const at::Tensor ids = at::zeros({kTokens}, at::kInt);
+  const int64_t before = peak();
+  chosen_logprob(hidden, head, ids, {}).logprob.sum().backward();
+  EXPECT_LT(peak() - before, kAll / 4);
+  EXPECT_GT(head.grad().norm().item<double>(), 0);
 }
 
 }  // namespace

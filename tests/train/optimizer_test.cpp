@@ -3,7 +3,10 @@
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cmath>
+#include <fstream>
 #include <limits>
 
 namespace nereus::train {
@@ -69,6 +72,27 @@ TEST(AdamW, AbsentGradientCountsAsZero) {
   const float after_first = parameters[0].tensor[0].item<float>();
   optimizer.step();  // momentum goes on
   EXPECT_LT(parameters[0].tensor[0].item<float>(), after_first);
+}
+
+/// Resident memory of this process in bytes.
+int64_t resident() {
+  std::ifstream file("/proc/self/statm");
+  int64_t size = 0, pages = 0;
+  file >> size >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+TEST(AdamW, StateIsThereBeforeTheFirstStep) {
+  // Fault 58: out of memory after the first step, when the optimizer state comes to life [NeMo-RL 2859].
+  constexpr int64_t kElements = 16 << 20, kBytes = 4 * kElements;
+  const std::vector<model::Parameter> parameters{{"w", at::full({kElements}, 1.0, at::kFloat).requires_grad_()}};
+  at::Tensor(parameters[0].tensor).mutable_grad() = at::full({kElements}, 1e-3, at::kFloat);
+  const int64_t before = resident();
+  AdamW optimizer(parameters, {});
+  const int64_t made = resident();
+  optimizer.step();
+  EXPECT_GT(made - before, 2 * kBytes - (8 << 20));
+  EXPECT_LT(resident() - made, 8 << 20);
 }
 
 }  // namespace
