@@ -1,6 +1,7 @@
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
 
@@ -23,6 +24,11 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
+bool has_command(CLI::App& app, const std::string& name) {
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  return std::ranges::any_of(commands, [&](const CLI::App* command) { return command->get_name() == name; });
+}
+
 int run(std::vector<std::string> arguments) {
   auto overrides = runtime::take_overrides(arguments);
   if (!overrides) return report(pass(overrides)), kUsage;
@@ -35,7 +41,7 @@ int run(std::vector<std::string> arguments) {
   add_generate(app, action);
   add_tokenize(app, action);
   add_model(app, action);
-  if (!arguments.empty() && !arguments[0].starts_with('-') && !app.get_subcommand_no_throw(arguments[0])) {
+  if (!arguments.empty() && !arguments[0].starts_with('-') && !has_command(app, arguments[0])) {
     std::cerr << "nereus: error: unknown command " << arguments[0] << "; nereus --help lists the commands\n";
     return kUsage;
   }
