@@ -22,7 +22,7 @@ inline int max_threads() {
 /// Calls f(first, last) on consecutive ranges that cover [0, count), one a thread. The ranges depend on the
 /// number of threads, so f's results for an index may depend on that index alone.
 template <class F>
-void parallel_ranges(int64_t count, int64_t work_each, const F& f) {
+void parallel_ranges(int64_t count, [[maybe_unused]] int64_t work_each, const F& f) {
 #ifdef _OPENMP
   if (count > 1 && count * work_each > kSerialWork && omp_get_max_threads() > 1) {
 #pragma omp parallel
@@ -39,7 +39,7 @@ void parallel_ranges(int64_t count, int64_t work_each, const F& f) {
 
 /// Calls f(index, thread) for each index of [0, count), handed out in order as threads become free.
 template <class F>
-void parallel_tasks(int64_t count, int64_t total_work, const F& f) {
+void parallel_tasks(int64_t count, [[maybe_unused]] int64_t total_work, const F& f) {
 #ifdef _OPENMP
   if (count > 1 && total_work > kSerialWork && omp_get_max_threads() > 1) {
 #pragma omp parallel for schedule(dynamic, 1)

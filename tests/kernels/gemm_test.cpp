@@ -18,8 +18,8 @@ struct Size {
   int64_t m, k, n;
 };
 
-const std::vector<Size> kSizes{{1, 1, 1},    {1, 7, 5},      {2, 64, 48},   {3, 1, 9},       {5, 33, 1},
-                               {8, 576, 96}, {17, 100, 130}, {64, 64, 200}, {65, 300, 200},  {140, 31, 77}};
+const std::vector<Size> kSizes{{1, 1, 1},    {1, 7, 5},      {2, 64, 48},   {3, 1, 9},      {5, 33, 1},
+                               {8, 576, 96}, {17, 100, 130}, {64, 64, 200}, {65, 300, 200}, {140, 31, 77}};
 
 /// Products of a few hundred values near 1 in fp32.
 double tolerance(int64_t k) {
