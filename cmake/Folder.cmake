@@ -42,6 +42,8 @@ function(nereus_test name)
   list(TRANSFORM arg_DEPENDS PREPEND nereus::)
   add_executable(${name}_test ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE nereus_flags ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
+  # Tests are many and run once: a third of their compile time is saved.
+  target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${name}_test PRIVATE
     NEREUS_SOURCE_DIR="${CMAKE_SOURCE_DIR}" NEREUS_BINARY_DIR="${CMAKE_BINARY_DIR}")
   # One ctest entry a program: starting a program that links LibTorch costs more than most tests.
