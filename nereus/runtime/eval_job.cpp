@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "nereus/base/clock.h"
@@ -34,8 +35,11 @@ Result<Subject> find_subject(const EvalCommand& command) {
                      subject.job.generation.dtype};
   const fs::path result = command.job / (lora ? "adapter" : "model");
   if (run && command.adapter.empty() && !fs::exists(result, error))
-    return fail("{}: the run has no {} yet: it is written after the last step", command.job.string(),
-                result.filename().string());
+    return fail(
+        "{}: the run has no {} yet, which is written after the last step; with LoRA, checkpoints have "
+        "theirs: "
+        "--adapter {}/checkpoints/step-.../adapter",
+        command.job.string(), result.filename().string(), command.job.string());
   if (run) (lora ? subject.sampler.adapter : subject.sampler.model) = result;
   if (!command.adapter.empty()) subject.sampler.adapter = command.adapter;
   return subject;
@@ -60,8 +64,9 @@ Result<Evaluation> evaluate(const EvalCommand& command) {
   if (!sampler) return pass(sampler);
 
   const SteadyClock clock;
+  const auto all = static_cast<int64_t>((*held_out)->size());
   metrics::CountProgress progress(std::cerr, clock, metrics::TerminalOptions::detect(STDERR_FILENO),
-                                  "evaluate", job.eval.samples);
+                                  "evaluate", job.eval.samples > 0 ? std::min(job.eval.samples, all) : all);
   auto result = evaluate(job, *sampler->engine, *encoder, **held_out, *rewards, sampler->source.config(),
                          [&](int64_t done, int64_t /*total*/) { progress.update(done); });
   progress.end();

@@ -66,7 +66,8 @@ Result<std::vector<Prompt>> PromptStream::take(int64_t count) {
     ++cursor_;
     skipped_ += fits ? 0 : 1;
     skipped_in_a_row = fits ? 0 : skipped_in_a_row + 1;
-    if (skipped_in_a_row >= data_.size())
+    // Two passes in different orders may have a whole pass of long ones between two short ones.
+    if (skipped_in_a_row >= 2 * data_.size())
       return fail("{}: every prompt is longer than {} tokens", data_.description(), options_.max_tokens);
   }
   return prompts;

@@ -67,7 +67,7 @@ class PromptStream {
         options_(options),
         order_(data.size(), options.seed, options.shuffle) {}
 
-  /// The next `count` prompts. Error: an over-long prompt (or, where they are skipped, a whole pass over the
+  /// The next `count` prompts. Error: an over-long prompt (or, where they are skipped, two passes over the
   /// data without a shorter one), or the data cannot be read.
   Result<std::vector<Prompt>> take(int64_t count);
 

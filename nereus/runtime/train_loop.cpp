@@ -181,6 +181,8 @@ Status TrainLoop::step() {
 
   state_.step += 1;
   state_.cursor = stream_->cursor();
+  if (stream_->skipped() > state_.skipped_prompts)
+    progress_.note(fmt::format("warning: {} over-long prompts skipped so far", stream_->skipped()));
   state_.skipped_prompts = stream_->skipped();
   state_.num_tokens += count_tokens(*batch);
   times.set("perf/step_s", watch.seconds());

@@ -214,6 +214,45 @@ TEST_F(TrainJob, Fault34_NothingToTrainIsAFiniteZero) {
   }
 }
 
+/// What a run says on standard error.
+std::string said(const std::function<void()>& run) {
+  ::testing::internal::CaptureStderr();
+  run();
+  return ::testing::internal::GetCapturedStderr();
+}
+
+int64_t count(const std::string& text, const std::string& part) {
+  int64_t n = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++n;
+  return n;
+}
+
+// top-p or top-k bias the ratio [trl 6789]: said once.
+TEST_F(TrainJob, Fault23_CutDistributionsAreWarnedOfOnce) {
+  EXPECT_EQ(count(said([&] { run("cut", {{"generation.top_p", "0.9"}}); }), "top_p"), 1);
+  EXPECT_EQ(count(said([&] { run("whole"); }), "top_p"), 0);
+}
+
+// No spread inside groups confuses [trl 3857]: counted in each step and said once.
+TEST_F(TrainJob, Fault38_StepsThatTeachNothingAreWarnedOf) {
+  const std::string text = said([&] { run("flat", {{"reward.0.pattern", "a^"}}); });
+  EXPECT_EQ(count(text, "frac_reward_zero_std"), 1);
+  for (const auto& line : lines_of(folder("flat") / "metrics.jsonl"))
+    EXPECT_EQ(line["frac_reward_zero_std"], 1.0);
+}
+
+// An over-long prompt crashes [trl 3180]: with data.skip_long_prompts the run goes on and says how many.
+TEST_F(TrainJob, Fault32_SkippedPromptsAreCounted) {
+  scratch_.write("data.jsonl", "{\"prompt\": \"a b c d e f g h i j k l m n o p\"}\n{\"prompt\": \"a\"}\n");
+  const Overrides job = {{"data.task", ""},
+                         {"data.file", (scratch_.path() / "data.jsonl").string()},
+                         {"data.max_prompt_tokens", "4"}};
+  EXPECT_THAT(try_run("refused", job).error().message, HasSubstr("data.jsonl:1: the prompt has"));
+  auto skipping = job;
+  skipping.emplace_back("data.skip_long_prompts", "true");
+  EXPECT_THAT(said([&] { run("skipped", skipping); }), HasSubstr("over-long prompts skipped"));
+}
+
 TEST_F(TrainJob, ResamplingReplacesGroupsWithoutSpread) {
   const Overrides rare = {{"reward.0.pattern", "w|k"}, {"run.steps", "3"}};
   auto resampled = rare;
