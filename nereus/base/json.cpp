@@ -28,7 +28,9 @@ Result<J> parse(std::string_view text, std::string_view source) {
 
 }  // namespace
 
-Result<Json> parse_json(std::string_view text, std::string_view source) { return parse<Json>(text, source); }
+Result<Json> parse_json(std::string_view text, std::string_view source) {
+  return parse<Json>(text, source);
+}
 
 Result<OrderedJson> parse_ordered_json(std::string_view text, std::string_view source) {
   return parse<OrderedJson>(text, source);

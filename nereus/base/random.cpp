@@ -6,10 +6,16 @@
 namespace nereus {
 namespace {
 
-constexpr uint32_t low(uint64_t v) { return static_cast<uint32_t>(v); }
-constexpr uint32_t high(uint64_t v) { return static_cast<uint32_t>(v >> 32); }
+constexpr uint32_t low(uint64_t v) {
+  return static_cast<uint32_t>(v);
+}
+constexpr uint32_t high(uint64_t v) {
+  return static_cast<uint32_t>(v >> 32);
+}
 
-double to_unit(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-53; }
+double to_unit(uint64_t bits) {
+  return static_cast<double>(bits >> 11) * 0x1.0p-53;
+}
 
 }  // namespace
 
@@ -35,7 +41,9 @@ uint64_t RandomStream::next() {
   return uint64_t{r[0]} << 32 | r[1];
 }
 
-double RandomStream::uniform() { return to_unit(next()); }
+double RandomStream::uniform() {
+  return to_unit(next());
+}
 
 uint64_t RandomStream::below(uint64_t bound) {
   const uint64_t limit = UINT64_MAX - UINT64_MAX % bound;

@@ -27,9 +27,9 @@ class RandomStream {
  public:
   RandomStream(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
   uint64_t next();
-  double uniform();         ///< [0, 1)
+  double uniform();                ///< [0, 1)
   uint64_t below(uint64_t bound);  ///< [0, bound), unbiased. REQUIRES: bound > 0
-  double normal();          ///< mean 0, deviation 1
+  double normal();                 ///< mean 0, deviation 1
 
  private:
   uint64_t seed_, stream_, index_ = 0;

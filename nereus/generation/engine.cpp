@@ -42,7 +42,8 @@ struct Engine::State {
   int64_t kv_width() const { return model.config().kv_heads * model.config().head_dim; }
   int64_t pool_blocks() const;
   std::vector<Draw> compute(const Schedule& schedule);
-  at::Tensor distributions(const std::vector<at::Tensor>& hidden, const std::vector<const GroupState*>& groups) const;
+  at::Tensor distributions(const std::vector<at::Tensor>& hidden,
+                           const std::vector<const GroupState*>& groups) const;
   void sample_all(std::vector<Draw>& draws, const at::Tensor& probabilities) const;
   void accept(const Draw& draw);
 
@@ -122,7 +123,8 @@ void Engine::State::sample_all(std::vector<Draw>& draws, const at::Tensor& proba
       const rollout::Request& request = draw.sequence->group->request;
       const RandomKey key{request.seed, request.prompt_id, draw.sequence->completion.index,
                           static_cast<uint32_t>(draw.sequence->tokens())};
-      draw.sampled = sample({data + draw.row * vocab, static_cast<size_t>(vocab)}, request.sampling, uniform(key));
+      draw.sampled =
+          sample({data + draw.row * vocab, static_cast<size_t>(vocab)}, request.sampling, uniform(key));
     }
   });
 }
@@ -143,7 +145,8 @@ void Engine::State::accept(const Draw& draw) {
                                                          draw.sampled.token, draw.sampled.logprob);
   if (stop_id || !goes_on) {
     completion.finish = rollout::Finish::stop;
-  } else if (sequence.tokens() >= sampling.max_new_tokens || group.prompt_tokens() + sequence.tokens() >= context) {
+  } else if (sequence.tokens() >= sampling.max_new_tokens ||
+             group.prompt_tokens() + sequence.tokens() >= context) {
     completion.finish = rollout::Finish::length;
   } else {
     return;
@@ -161,23 +164,29 @@ Status Engine::submit(rollout::Request request, rollout::TokenCallback on_token)
   if (length == 0) return fail("prompt {} is empty; expected at least one token", request.prompt_id);
   if (request.count == 0) return fail("prompt {}: asked for 0 completions", request.prompt_id);
   if (request.sampling.max_new_tokens < 1)
-    return fail("prompt {}: max_new_tokens is {}; expected at least 1", request.prompt_id, request.sampling.max_new_tokens);
+    return fail("prompt {}: max_new_tokens is {}; expected at least 1", request.prompt_id,
+                request.sampling.max_new_tokens);
   if (length >= s.context)
-    return fail("prompt {} has {} tokens; the context of {} leaves no room for an answer", request.prompt_id, length, s.context);
+    return fail("prompt {} has {} tokens; the context of {} leaves no room for an answer", request.prompt_id,
+                length, s.context);
   for (int32_t id : request.prompt)
     if (id < 0 || id >= s.model.config().vocab)
-      return fail("prompt {}: token id {} is outside the vocabulary of {}", request.prompt_id, id, s.model.config().vocab);
-  if (s.scheduler.knows(request.prompt_id)) return fail("prompt {} is already being completed", request.prompt_id);
+      return fail("prompt {}: token id {} is outside the vocabulary of {}", request.prompt_id, id,
+                  s.model.config().vocab);
+  if (s.scheduler.knows(request.prompt_id))
+    return fail("prompt {} is already being completed", request.prompt_id);
   const int64_t answer = std::min<int64_t>(request.sampling.max_new_tokens, s.context - length);
   const int64_t needed = s.scheduler.blocks_for(length) + s.scheduler.blocks_for(answer);
   if (needed > s.blocks)
-    return fail("prompt {} with {} tokens and up to {} new ones needs {} KV blocks; the pool has {}", request.prompt_id,
-                length, answer, needed, s.blocks);
+    return fail("prompt {} with {} tokens and up to {} new ones needs {} KV blocks; the pool has {}",
+                request.prompt_id, length, answer, needed, s.blocks);
   state_->scheduler.add(std::move(request), std::move(on_token));
   return {};
 }
 
-void Engine::cancel(uint64_t prompt_id) { state_->scheduler.cancel(prompt_id); }
+void Engine::cancel(uint64_t prompt_id) {
+  state_->scheduler.cancel(prompt_id);
+}
 
 Result<std::vector<rollout::Group>> Engine::step() {
   const at::NoGradGuard guard;
@@ -187,13 +196,20 @@ Result<std::vector<rollout::Group>> Engine::step() {
   return state_->scheduler.take_finished();
 }
 
-bool Engine::idle() const { return state_->scheduler.idle(); }
-int64_t Engine::version() const { return state_->version; }
-void Engine::set_version(int64_t version) { state_->version = version; }
+bool Engine::idle() const {
+  return state_->scheduler.idle();
+}
+int64_t Engine::version() const {
+  return state_->version;
+}
+void Engine::set_version(int64_t version) {
+  state_->version = version;
+}
 
 Engine::Stats Engine::stats() const {
   const Scheduler& s = state_->scheduler;
-  return {s.running(), s.waiting(), s.pool().free(), s.pool().total(), s.preemptions(), state_->generated, state_->prefilled};
+  return {s.running(),     s.waiting(),       s.pool().free(),  s.pool().total(),
+          s.preemptions(), state_->generated, state_->prefilled};
 }
 
 }  // namespace nereus::generation

@@ -8,11 +8,11 @@
 namespace nereus::generation {
 
 struct EngineOptions {
-  int64_t max_running = 64;        ///< sequences that decode at once
-  int64_t kv_bytes = 1LL << 30;    ///< memory of the KV pool; taken as it is needed, never more than useful
-  int64_t block_tokens = 16;       ///< tokens a KV block
-  int64_t prefill_tokens = 2048;   ///< prompt tokens computed in one step
-  int64_t max_context = 0;         ///< longest prompt with its completion; 0: the model's
+  int64_t max_running = 64;       ///< sequences that decode at once
+  int64_t kv_bytes = 1LL << 30;   ///< memory of the KV pool; taken as it is needed, never more than useful
+  int64_t block_tokens = 16;      ///< tokens a KV block
+  int64_t prefill_tokens = 2048;  ///< prompt tokens computed in one step
+  int64_t max_context = 0;        ///< longest prompt with its completion; 0: the model's
   kernels::Element kv_element = kernels::Element::f32;
 };
 
@@ -36,9 +36,9 @@ class Engine : public rollout::Generator {
 
   struct Stats {
     int64_t running = 0, waiting = 0, free_blocks = 0, total_blocks = 0;
-    int64_t preemptions = 0;         ///< since the start
-    int64_t generated_tokens = 0;    ///< since the start
-    int64_t prefill_tokens = 0;      ///< since the start
+    int64_t preemptions = 0;       ///< since the start
+    int64_t generated_tokens = 0;  ///< since the start
+    int64_t prefill_tokens = 0;    ///< since the start
   };
   Stats stats() const;
 

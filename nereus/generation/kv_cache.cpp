@@ -18,7 +18,8 @@ at::Tensor to_tensor(std::vector<T>& values, at::ScalarType type) {
 KvCache::KvCache(int64_t layers, int64_t kv_width, int64_t blocks, int64_t block_tokens, at::ScalarType type)
     : block_tokens_(block_tokens) {
   for (int64_t layer = 0; layer < layers; ++layer)
-    for (auto* store : {&keys_, &values_}) store->push_back(at::empty({blocks * block_tokens, kv_width}, type));
+    for (auto* store : {&keys_, &values_})
+      store->push_back(at::empty({blocks * block_tokens, kv_width}, type));
 }
 
 PagedAttention::PagedAttention(const KvCache& cache, const ops::AttentionShape& shape, at::Tensor frequencies,
@@ -28,7 +29,8 @@ PagedAttention::PagedAttention(const KvCache& cache, const ops::AttentionShape& 
   std::vector<int64_t> slots;
   const int64_t size = cache.block_tokens();
   for (const Run& run : runs) {
-    const auto first_span = static_cast<int64_t>(plan_.spans.size()), first_row = static_cast<int64_t>(ids.size());
+    const auto first_span = static_cast<int64_t>(plan_.spans.size()),
+               first_row = static_cast<int64_t>(ids.size());
     const auto& tokens = run.sequence ? run.sequence->completion.tokens : run.group->request.prompt;
     const auto& blocks = run.sequence ? run.sequence->blocks : run.group->prompt_blocks;
     const int64_t offset = run.sequence ? run.group->prompt_tokens() : 0;
@@ -39,7 +41,8 @@ PagedAttention::PagedAttention(const KvCache& cache, const ops::AttentionShape& 
     }
     if (run.sequence) add_spans(run.group->prompt_blocks, run.group->prompt_tokens());
     add_spans(blocks, run.first + run.rows);
-    plan_.runs.push_back({first_row, run.rows, first_span, static_cast<int64_t>(plan_.spans.size()) - first_span});
+    plan_.runs.push_back(
+        {first_row, run.rows, first_span, static_cast<int64_t>(plan_.spans.size()) - first_span});
     last_rows_.push_back(first_row + run.rows - 1);
   }
   ids_ = to_tensor(ids, at::kInt);
@@ -62,8 +65,8 @@ void PagedAttention::add_spans(const std::vector<int64_t>& blocks, int64_t token
 }
 
 at::Tensor PagedAttention::attend(int64_t layer, at::Tensor qkv) {
-  return ops::paged_attention(std::move(qkv), positions_, frequencies_, shape_, plan_, slots_, cache_.keys(layer),
-                              cache_.values(layer));
+  return ops::paged_attention(std::move(qkv), positions_, frequencies_, shape_, plan_, slots_,
+                              cache_.keys(layer), cache_.values(layer));
 }
 
 }  // namespace nereus::generation

@@ -18,7 +18,8 @@ double sum(std::span<const float> values) {
   return std::accumulate(std::begin(lanes), std::end(lanes), 0.0);
 }
 
-/// First index at which the running sum exceeds target; the last index with mass where rounding keeps it below.
+/// First index at which the running sum exceeds target; the last index with mass where rounding keeps it
+/// below.
 size_t invert(std::span<const float> p, double target) {
   constexpr size_t kStretch = 1024;
   size_t start = 0;
@@ -53,8 +54,8 @@ std::vector<int32_t> keep(std::span<const float> p, const rollout::SamplingOptio
   // Sorted in growing stretches: the mass of real distributions lies in few tokens.
   for (size_t stretch = 64; sorted < limit; stretch *= 8) {
     const size_t end = std::min(limit, sorted + stretch);
-    std::partial_sort(ids.begin() + static_cast<std::ptrdiff_t>(sorted), ids.begin() + static_cast<std::ptrdiff_t>(end),
-                      ids.end(), likelier);
+    std::partial_sort(ids.begin() + static_cast<std::ptrdiff_t>(sorted),
+                      ids.begin() + static_cast<std::ptrdiff_t>(end), ids.end(), likelier);
     for (; sorted < end; ++sorted) {
       const float value = p[static_cast<size_t>(ids[sorted])];
       const bool too_small = value < options.min_p * p[static_cast<size_t>(ids[0])];
@@ -84,7 +85,8 @@ Sampled filtered(std::span<const float> p, const rollout::SamplingOptions& optio
     for (int32_t id : kept) mass += static_cast<double>(p[static_cast<size_t>(id)]);
     scaled.assign(p.size(), 0.0F);
     for (int32_t id : kept)
-      scaled[static_cast<size_t>(id)] = static_cast<float>(static_cast<double>(p[static_cast<size_t>(id)]) / mass);
+      scaled[static_cast<size_t>(id)] =
+          static_cast<float>(static_cast<double>(p[static_cast<size_t>(id)]) / mass);
     from = scaled;
   }
   kept = keep(from, options);

@@ -67,7 +67,8 @@ void Scheduler::schedule_running(Schedule& schedule) {
       preempt(last);
       if (itself) return;  // nothing stood behind it
     }
-    schedule.runs.push_back({sequence.group, &sequence, sequence.cached, sequence.tokens() - sequence.cached});
+    schedule.runs.push_back(
+        {sequence.group, &sequence, sequence.cached, sequence.tokens() - sequence.cached});
   }
 }
 

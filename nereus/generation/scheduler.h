@@ -47,7 +47,9 @@ class Scheduler {
   int64_t waiting() const;
   int64_t preemptions() const { return preemptions_; }
   const BlockPool& pool() const { return pool_; }
-  int64_t blocks_for(int64_t tokens) const { return (tokens + options_.block_tokens - 1) / options_.block_tokens; }
+  int64_t blocks_for(int64_t tokens) const {
+    return (tokens + options_.block_tokens - 1) / options_.block_tokens;
+  }
 
  private:
   bool take_blocks(Sequence& sequence);

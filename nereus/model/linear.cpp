@@ -45,6 +45,8 @@ void Linear::copy_policy(const Linear& trained) {
   packed_low_rank_ = ops::PackedLowRank(trained.low_rank_);
 }
 
-int64_t Linear::in() const { return packed_ ? packed_->in() : weight_.size(1); }
+int64_t Linear::in() const {
+  return packed_ ? packed_->in() : weight_.size(1);
+}
 
 }  // namespace nereus::model

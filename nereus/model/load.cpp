@@ -15,7 +15,9 @@ using spec::TensorKind;
 using spec::TensorSpec;
 
 /// "model.layers.0.self_attn.q_proj.weight" without ".weight".
-std::string module_path(const TensorSpec& spec) { return spec.name.substr(0, spec.name.rfind('.')); }
+std::string module_path(const TensorSpec& spec) {
+  return spec.name.substr(0, spec.name.rfind('.'));
+}
 
 class Loader {
  public:
@@ -42,7 +44,8 @@ class Loader {
     const at::Tensor weight = at::empty({out, in}, at::kFloat);
     auto module = modules.begin();
     for (TensorKind kind : kinds) {
-      auto status = source_.read_into(find(kind, layer), weight.narrow(0, module->out_begin, module->out_rows));
+      auto status =
+          source_.read_into(find(kind, layer), weight.narrow(0, module->out_begin, module->out_rows));
       if (!status) return pass(status);
       ++module;
     }
@@ -59,7 +62,8 @@ class Loader {
       if (!*part) return pass(*part);
     for (const auto* part : {&qkv, &o, &gate_up, &down})
       if (!*part) return pass(*part);
-    return Layer{*attention_norm, *mlp_norm, std::move(*qkv), std::move(*o), std::move(*gate_up), std::move(*down)};
+    return Layer{*attention_norm, *mlp_norm,           std::move(*qkv),
+                 std::move(*o),   std::move(*gate_up), std::move(*down)};
   }
 
  private:
@@ -75,7 +79,8 @@ class Loader {
 
 }  // namespace
 
-Result<Transformer> Transformer::load(const checkpoint::Source& source, std::optional<kernels::Element> pack) {
+Result<Transformer> Transformer::load(const checkpoint::Source& source,
+                                      std::optional<kernels::Element> pack) {
   const Loader loader(source, pack);
   Transformer model;
   model.config_ = source.config();

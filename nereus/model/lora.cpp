@@ -15,7 +15,9 @@ namespace nereus::model {
 namespace {
 
 /// Last part of a module's path.
-std::string_view leaf(std::string_view path) { return path.substr(path.rfind('.') + 1); }
+std::string_view leaf(std::string_view path) {
+  return path.substr(path.rfind('.') + 1);
+}
 
 bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -44,7 +46,9 @@ const Module& module_of(const Linear& linear, const ops::LowRankPart& part) {
                        [&](const Module& m) { return m.out_begin == part.out_begin; });
 }
 
-std::array<Linear*, 4> linears(Layer& layer) { return {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}; }
+std::array<Linear*, 4> linears(Layer& layer) {
+  return {&layer.qkv, &layer.o, &layer.gate_up, &layer.down};
+}
 
 /// Kaiming uniform with a = √5, as PEFT: within ±1/√in.
 void fill_uniform(at::Tensor a, uint64_t seed, uint64_t stream) {
@@ -103,8 +107,8 @@ Status Transformer::add_lora(const checkpoint::Adapter& adapter) {
           continue;
         }
         if (found->second.first.sizes() != a.sizes() || found->second.second.sizes() != b.sizes())
-          return fail("adapter: {} does not fit the model: expected A [{}, {}] and B [{}, {}]", path, a.size(0),
-                      a.size(1), b.size(0), b.size(1));
+          return fail("adapter: {} does not fit the model: expected A [{}, {}] and B [{}, {}]", path,
+                      a.size(0), a.size(1), b.size(0), b.size(1));
         a.copy_(found->second.first);
         b.copy_(found->second.second);
       }

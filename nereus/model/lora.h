@@ -11,7 +11,7 @@ struct LoraOptions {
   int64_t rank = 32;
   double alpha = 32;    ///< scale is alpha / rank
   bool rslora = false;  ///< scale is alpha / √rank (Kalajdzievski 2023)
-  std::vector<std::string> target_modules = {"q_proj", "k_proj",  "v_proj",   "o_proj",
+  std::vector<std::string> target_modules = {"q_proj",    "k_proj",  "v_proj",   "o_proj",
                                              "gate_proj", "up_proj", "down_proj"};
   double scale() const;
 };

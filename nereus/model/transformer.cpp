@@ -23,7 +23,8 @@ struct LayerHolder : torch::CustomClassHolder {
 /// Activation recomputation (Chen et al. 2016, https://arxiv.org/abs/1604.06174): the forward pass keeps the
 /// layer's input alone; the backward pass runs the layer again and differentiates that.
 struct Recompute : torch::autograd::Function<Recompute> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const c10::intrusive_ptr<LayerHolder>& layer) {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x,
+                            const c10::intrusive_ptr<LayerHolder>& layer) {
     ctx->save_for_backward({x});
     ctx->saved_data["layer"] = c10::IValue::make_capsule(layer);
     return layer->forward(x);  // gradients are off inside a Function
@@ -52,9 +53,11 @@ at::Tensor Transformer::layer_forward(int64_t index, const at::Tensor& x, Attent
 
 at::Tensor Transformer::recomputed_layer(int64_t index, const at::Tensor& x,
                                          const std::shared_ptr<Attention>& attention) const {
-  // The input must want a gradient for the engine to call backward, even where only the layer's adapter trains.
+  // The input must want a gradient for the engine to call backward, even where only the layer's adapter
+  // trains.
   const at::Tensor input = x.requires_grad() ? x : x.detach().requires_grad_();
-  return Recompute::apply(input, c10::make_intrusive<LayerHolder>([this, index, attention](const at::Tensor& in) {
+  return Recompute::apply(input,
+                          c10::make_intrusive<LayerHolder>([this, index, attention](const at::Tensor& in) {
                             return layer_forward(index, in, *attention);
                           }));
 }
@@ -88,11 +91,11 @@ Transformer Transformer::packed(kernels::Element element) const {
   copy.lora_ = lora_;
   copy.packed_head_ = std::make_shared<ops::PackedLinear>(head_, element);
   for (const Layer& layer : layers_)
-    copy.layers_.push_back({layer.attention_norm.requires_grad() ? layer.attention_norm.detach().clone()
-                                                                 : layer.attention_norm,
-                            layer.mlp_norm.requires_grad() ? layer.mlp_norm.detach().clone() : layer.mlp_norm,
-                            layer.qkv.packed(element), layer.o.packed(element), layer.gate_up.packed(element),
-                            layer.down.packed(element)});
+    copy.layers_.push_back(
+        {layer.attention_norm.requires_grad() ? layer.attention_norm.detach().clone() : layer.attention_norm,
+         layer.mlp_norm.requires_grad() ? layer.mlp_norm.detach().clone() : layer.mlp_norm,
+         layer.qkv.packed(element), layer.o.packed(element), layer.gate_up.packed(element),
+         layer.down.packed(element)});
   return copy;
 }
 
@@ -168,8 +171,8 @@ std::vector<checkpoint::NamedTensor> Transformer::weights() const {
     result.push_back({prefix + "post_attention_layernorm.weight", layer.mlp_norm.detach()});
     for (const Linear* linear : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down})
       for (const Module& module : linear->modules())
-        result.push_back(
-            {module.path + ".weight", linear->weight().detach().narrow(0, module.out_begin, module.out_rows)});
+        result.push_back({module.path + ".weight",
+                          linear->weight().detach().narrow(0, module.out_begin, module.out_rows)});
   }
   result.push_back({"model.norm.weight", final_norm_.detach()});
   if (!config_.tied) result.push_back({"lm_head.weight", head_.detach()});

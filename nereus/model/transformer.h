@@ -57,7 +57,8 @@ class Transformer {
 
   /// Final hidden states [tokens, hidden], normed, of ids [tokens] (int32). With `recompute`, only each
   /// layer's input is kept for the backward pass and the layer runs again there (hence the shared attention).
-  at::Tensor hidden(const at::Tensor& ids, const std::shared_ptr<Attention>& attention, bool recompute = false) const;
+  at::Tensor hidden(const at::Tensor& ids, const std::shared_ptr<Attention>& attention,
+                    bool recompute = false) const;
   /// [rows, vocab], without gradients.
   at::Tensor logits(const at::Tensor& hidden) const;
   /// Log-probs of targets [rows] (int32) given hidden [rows, hidden], with gradients.
@@ -74,13 +75,14 @@ class Transformer {
   /// Every weight, fused as the layers hold it.
   std::vector<Parameter> all_parameters() const;
   at::Tensor layer_forward(int64_t index, const at::Tensor& x, Attention& attention) const;
-  at::Tensor recomputed_layer(int64_t index, const at::Tensor& x, const std::shared_ptr<Attention>& attention) const;
+  at::Tensor recomputed_layer(int64_t index, const at::Tensor& x,
+                              const std::shared_ptr<Attention>& attention) const;
 
   spec::ModelConfig config_;
-  at::Tensor embedding_;                ///< [vocab, hidden]
+  at::Tensor embedding_;  ///< [vocab, hidden]
   std::vector<Layer> layers_;
-  at::Tensor final_norm_;               ///< [hidden]
-  at::Tensor head_;                     ///< [vocab, hidden]; the embedding where tied
+  at::Tensor final_norm_;  ///< [hidden]
+  at::Tensor head_;        ///< [vocab, hidden]; the embedding where tied
   std::shared_ptr<const ops::PackedLinear> packed_head_;
   at::Tensor frequencies_;
   std::optional<LoraOptions> lora_;  ///< of the adapter that is there

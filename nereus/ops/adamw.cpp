@@ -7,8 +7,8 @@ namespace nereus::ops {
 void adamw(at::Tensor& weight, const at::Tensor& grad, at::Tensor& m, at::Tensor& v, const AdamStep& s) {
   const at::Tensor g = grad.contiguous();
   if (weight.is_cpu()) {
-    kernels::adamw(weight.data_ptr<float>(), g.const_data_ptr<float>(), m.data_ptr<float>(), v.data_ptr<float>(),
-                   weight.numel(), s);
+    kernels::adamw(weight.data_ptr<float>(), g.const_data_ptr<float>(), m.data_ptr<float>(),
+                   v.data_ptr<float>(), weight.numel(), s);
     return;
   }
   const at::Tensor scaled = g * s.grad_scale;

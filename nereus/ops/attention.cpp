@@ -39,7 +39,8 @@ struct Parts {
 
 /// Carries the plan from the forward to the backward pass.
 struct PlanHolder : torch::CustomClassHolder {
-  PlanHolder(std::shared_ptr<const AttentionPlan> p, const AttentionShape& s) : plan(std::move(p)), shape(s) {}
+  PlanHolder(std::shared_ptr<const AttentionPlan> p, const AttentionShape& s)
+      : plan(std::move(p)), shape(s) {}
   std::shared_ptr<const AttentionPlan> plan;
   AttentionShape shape;
 };
@@ -68,8 +69,8 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const Parts<const float> in(const_view(saved[0]), s);
     const Parts<float> gradient(view(dqkv), s);
     kernels::attention_backward(kernel_shape(s), holder->plan->view(), in.q, in.k, in.v, const_view(saved[3]),
-                                saved[4].const_data_ptr<float>(), const_view(grads[0].contiguous()), gradient.q,
-                                gradient.k, gradient.v);
+                                saved[4].const_data_ptr<float>(), const_view(grads[0].contiguous()),
+                                gradient.q, gradient.k, gradient.v);
     rotate(dqkv, saved[1], saved[2], s, -1);
     return {dqkv, at::Tensor(), at::Tensor(), at::Tensor()};
   }
@@ -79,7 +80,8 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
 
 at::Tensor packed_attention(at::Tensor qkv, const at::Tensor& positions, const at::Tensor& frequencies,
                             const AttentionShape& shape, std::shared_ptr<const AttentionPlan> plan) {
-  return AttentionFunction::apply(qkv, positions, frequencies, c10::make_intrusive<PlanHolder>(std::move(plan), shape));
+  return AttentionFunction::apply(qkv, positions, frequencies,
+                                  c10::make_intrusive<PlanHolder>(std::move(plan), shape));
 }
 
 at::Tensor paged_attention(at::Tensor qkv, const at::Tensor& positions, const at::Tensor& frequencies,
@@ -96,13 +98,14 @@ at::Tensor paged_attention(at::Tensor qkv, const at::Tensor& positions, const at
       if (bf16)
         kernels::to_bf16(token, static_cast<uint16_t*>(store.data_ptr()) + slot[row] * width, width);
       else
-        std::memcpy(store.data_ptr<float>() + slot[row] * width, token.data, static_cast<size_t>(width) * sizeof(float));
+        std::memcpy(store.data_ptr<float>() + slot[row] * width, token.data,
+                    static_cast<size_t>(width) * sizeof(float));
     }
   at::Tensor out = at::empty({qkv.size(0), shape.q_width()}, qkv.options());
-  kernels::attention_forward(kernel_shape(shape), plan.view(), in.q,
-                             {keys.data_ptr(), values.data_ptr(), width,
-                              bf16 ? kernels::Element::bf16 : kernels::Element::f32},
-                             view(out), nullptr);
+  kernels::attention_forward(
+      kernel_shape(shape), plan.view(), in.q,
+      {keys.data_ptr(), values.data_ptr(), width, bf16 ? kernels::Element::bf16 : kernels::Element::f32},
+      view(out), nullptr);
   return out;
 }
 

@@ -29,7 +29,8 @@ struct EmbeddingFunction : torch::autograd::Function<EmbeddingFunction> {
   static variable_list backward(AutogradContext* ctx, variable_list grads) {
     const auto saved = ctx->get_saved_variables();
     at::Tensor dtable = at::zeros_like(saved[0]);
-    kernels::embedding_backward(saved[1].const_data_ptr<int32_t>(), const_view(grads[0].contiguous()), view(dtable));
+    kernels::embedding_backward(saved[1].const_data_ptr<int32_t>(), const_view(grads[0].contiguous()),
+                                view(dtable));
     return {dtable, at::Tensor()};
   }
 };

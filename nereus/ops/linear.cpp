@@ -31,26 +31,31 @@ std::vector<int64_t> encode(const std::vector<LowRankPart>& parts) {
 
 std::vector<LowRankPart> decode(const std::vector<int64_t>& flat) {
   std::vector<LowRankPart> parts;
-  for (size_t i = 0; i < flat.size(); i += 4) parts.push_back({flat[i], flat[i + 1], flat[i + 2], flat[i + 3]});
+  for (size_t i = 0; i < flat.size(); i += 4)
+    parts.push_back({flat[i], flat[i + 1], flat[i + 2], flat[i + 3]});
   return parts;
 }
 
 /// y[:, part] += h[:, part] · B[part]ᵀ, with h [tokens, parts · rank] already scaled.
-void add_low_rank(const at::Tensor& h, const at::Tensor& b, const std::vector<LowRankPart>& parts, at::Tensor& y) {
+void add_low_rank(const at::Tensor& h, const at::Tensor& b, const std::vector<LowRankPart>& parts,
+                  at::Tensor& y) {
   const int64_t rank = b.size(1);
   for (const LowRankPart& p : parts)
-    kernels::gemm(columns(const_view(h), p.a_begin, rank), rows(const_view(b), p.b_begin, p.out_rows).transposed(),
+    kernels::gemm(columns(const_view(h), p.a_begin, rank),
+                  rows(const_view(b), p.b_begin, p.out_rows).transposed(),
                   columns(view(y), p.out_begin, p.out_rows), 1.0F);
 }
 
 /// Gradients of the stacked B, and of h before scaling.
-std::pair<at::Tensor, at::Tensor> low_rank_backward(const at::Tensor& h, const at::Tensor& b, const at::Tensor& dy,
+std::pair<at::Tensor, at::Tensor> low_rank_backward(const at::Tensor& h, const at::Tensor& b,
+                                                    const at::Tensor& dy,
                                                     const std::vector<LowRankPart>& parts, float scale) {
   at::Tensor db = at::empty_like(b), dh = at::empty_like(h);
   const int64_t rank = b.size(1);
   for (const LowRankPart& p : parts) {
     const auto dy_part = columns(const_view(dy), p.out_begin, p.out_rows);
-    kernels::gemm(dy_part.transposed(), columns(const_view(h), p.a_begin, rank), rows(view(db), p.b_begin, p.out_rows));
+    kernels::gemm(dy_part.transposed(), columns(const_view(h), p.a_begin, rank),
+                  rows(view(db), p.b_begin, p.out_rows));
     kernels::gemm(dy_part, rows(const_view(b), p.b_begin, p.out_rows), columns(view(dh), p.a_begin, rank));
   }
   dh.mul_(scale);
@@ -97,7 +102,9 @@ struct InputMaker {
 
 /// Tensors that may be absent are optional: apply takes no undefined ones.
 using Maybe = std::optional<at::Tensor>;
-Maybe maybe(const at::Tensor& t) { return t.defined() ? Maybe(t) : std::nullopt; }
+Maybe maybe(const at::Tensor& t) {
+  return t.defined() ? Maybe(t) : std::nullopt;
+}
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& source, const at::Tensor& weight,
@@ -129,13 +136,15 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
                      &inverse_rms = saved[5], &h = saved[6];
     const InputMaker maker{static_cast<InputKind>(ctx->saved_data["kind"].toInt()),
                            static_cast<float>(ctx->saved_data["eps"].toDouble())};
-    const bool wants_weight = ctx->needs_input_grad(1), wants_norm = norm.defined() && ctx->needs_input_grad(2);
+    const bool wants_weight = ctx->needs_input_grad(1),
+               wants_norm = norm.defined() && ctx->needs_input_grad(2);
     const at::Tensor dy = grads[0].contiguous();
     at::Tensor x, dsource, dweight, dnorm, da, db, dh, unused;
     if (a.defined() || wants_weight) x = maker.make(source, norm, &unused);
     if (a.defined()) {
       const auto parts = decode(ctx->saved_data["parts"].toIntVector());
-      std::tie(db, dh) = low_rank_backward(h, b, dy, parts, static_cast<float>(ctx->saved_data["scale"].toDouble()));
+      std::tie(db, dh) =
+          low_rank_backward(h, b, dy, parts, static_cast<float>(ctx->saved_data["scale"].toDouble()));
       da = at::empty_like(a);
       kernels::gemm(const_view(dh).transposed(), const_view(x), view(da));
     }
@@ -146,7 +155,7 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     if (ctx->needs_input_grad(0) || wants_norm) {
       at::Tensor dx = x.defined() && x.is_alias_of(source) ? at::empty_like(x)
                       : x.defined()                        ? x  // no longer needed
-                                                           : at::empty({dy.size(0), weight.size(1)}, dy.options());
+                                    : at::empty({dy.size(0), weight.size(1)}, dy.options());
       kernels::gemm(const_view(dy), const_view(weight), view(dx));
       if (a.defined()) kernels::gemm(const_view(dh), const_view(a), view(dx), 1.0F);
       if (wants_norm) dnorm = at::zeros_like(norm);
@@ -156,10 +165,10 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
   }
 };
 
-at::Tensor apply(const at::Tensor& source, const at::Tensor& norm, const at::Tensor& weight, const LowRank& low_rank,
-                 const InputMaker& maker) {
-  return LinearFunction::apply(source, weight, maybe(norm), maybe(low_rank.a), maybe(low_rank.b), low_rank.parts,
-                               static_cast<double>(low_rank.scale), maker);
+at::Tensor apply(const at::Tensor& source, const at::Tensor& norm, const at::Tensor& weight,
+                 const LowRank& low_rank, const InputMaker& maker) {
+  return LinearFunction::apply(source, weight, maybe(norm), maybe(low_rank.a), maybe(low_rank.b),
+                               low_rank.parts, static_cast<double>(low_rank.scale), maker);
 }
 
 /// The same from LibTorch's operators, for devices other than the CPU.
@@ -186,8 +195,8 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const LowRank& 
   return apply(x, at::Tensor(), weight, low_rank, {});
 }
 
-at::Tensor norm_linear(const at::Tensor& x, const at::Tensor& norm_weight, double eps, const at::Tensor& weight,
-                       const LowRank& low_rank) {
+at::Tensor norm_linear(const at::Tensor& x, const at::Tensor& norm_weight, double eps,
+                       const at::Tensor& weight, const LowRank& low_rank) {
   if (!x.is_cpu()) return linear_by_torch(rms_norm(x, norm_weight, eps), weight, low_rank);
   return apply(x, norm_weight, weight, low_rank, {InputKind::normed, static_cast<float>(eps)});
 }

@@ -58,7 +58,8 @@ struct LogprobFunction : torch::autograd::Function<LogprobFunction> {
                               logsumexp.data_ptr<float>() + begin,
                               options.entropy ? entropy.data_ptr<float>() + begin : nullptr);
       if (!keep_gradient) return;
-      kernels::chosen_logprob_backward(logits, target + begin, inverse, logsumexp.const_data_ptr<float>() + begin,
+      kernels::chosen_logprob_backward(logits, target + begin, inverse,
+                                       logsumexp.const_data_ptr<float>() + begin,
                                        ones.const_data_ptr<float>(), nullptr, nullptr);
       kernels::gemm(as_const(logits), const_view(head), rows(view(row_gradient), begin, count));
     });
@@ -79,16 +80,18 @@ struct LogprobFunction : torch::autograd::Function<LogprobFunction> {
     const float inverse = static_cast<float>(ctx->saved_data["inverse"].toDouble());
     at::Tensor dhidden = at::empty_like(hidden), dhead;
     if (ctx->needs_input_grad(1)) dhead = at::zeros_like(head);
-    for_each_chunk(hidden, head, ctx->saved_data["chunk"].toInt(), [&](int64_t begin, int64_t count, kernels::Matrix logits) {
-      kernels::chosen_logprob_backward(logits, targets.const_data_ptr<int32_t>() + begin, inverse,
-                                       logsumexp.const_data_ptr<float>() + begin,
-                                       dlogprob.const_data_ptr<float>() + begin,
-                                       dentropy.defined() ? data_or_null(entropy, begin) : nullptr,
-                                       data_or_null(dentropy, begin));
-      kernels::gemm(as_const(logits), const_view(head), rows(view(dhidden), begin, count));
-      if (dhead.defined())
-        kernels::gemm(as_const(logits).transposed(), rows(const_view(hidden), begin, count), view(dhead), 1.0F);
-    });
+    for_each_chunk(hidden, head, ctx->saved_data["chunk"].toInt(),
+                   [&](int64_t begin, int64_t count, kernels::Matrix logits) {
+                     kernels::chosen_logprob_backward(
+                         logits, targets.const_data_ptr<int32_t>() + begin, inverse,
+                         logsumexp.const_data_ptr<float>() + begin, dlogprob.const_data_ptr<float>() + begin,
+                         dentropy.defined() ? data_or_null(entropy, begin) : nullptr,
+                         data_or_null(dentropy, begin));
+                     kernels::gemm(as_const(logits), const_view(head), rows(view(dhidden), begin, count));
+                     if (dhead.defined())
+                       kernels::gemm(as_const(logits).transposed(), rows(const_view(hidden), begin, count),
+                                     view(dhead), 1.0F);
+                   });
     return {dhidden, dhead, {}, {}, {}};
   }
 };

@@ -14,7 +14,8 @@ PackedLowRank::PackedLowRank(const LowRank& low_rank) : scale_(low_rank.scale) {
   // clone(): for rank 1 a transposed view counts as contiguous and would share the trained memory.
   for (const LowRankPart& p : low_rank.parts)
     parts_.push_back({a.narrow(0, p.a_begin, rank).t().clone(at::MemoryFormat::Contiguous),
-                      b.narrow(0, p.b_begin, p.out_rows).t().clone(at::MemoryFormat::Contiguous), p.out_begin});
+                      b.narrow(0, p.b_begin, p.out_rows).t().clone(at::MemoryFormat::Contiguous),
+                      p.out_begin});
 }
 
 void PackedLowRank::add(const at::Tensor& x, at::Tensor& y) const {

@@ -9,8 +9,9 @@ namespace nereus::ops {
 
 /// A 2-dim fp32 CPU tensor as the kernels see it; its rows must be contiguous.
 inline kernels::Matrix view(const at::Tensor& t) {
-  TORCH_CHECK(t.dim() == 2 && t.is_cpu() && t.scalar_type() == at::kFloat && (t.stride(1) == 1 || t.size(1) == 1),
-              "expected an fp32 matrix with contiguous rows");
+  TORCH_CHECK(
+      t.dim() == 2 && t.is_cpu() && t.scalar_type() == at::kFloat && (t.stride(1) == 1 || t.size(1) == 1),
+      "expected an fp32 matrix with contiguous rows");
   return {t.data_ptr<float>(), t.size(0), t.size(1), t.stride(0), 1};
 }
 

@@ -16,8 +16,8 @@ double learning_rate(const OptimizerOptions& o, int64_t step) {
   if (o.schedule == Schedule::constant) return o.learning_rate;
   const double span = static_cast<double>(std::max<int64_t>(o.total_steps - o.warmup_steps, 1));
   const double progress = std::min(static_cast<double>(step - o.warmup_steps) / span, 1.0);
-  const double left = o.schedule == Schedule::linear ? 1.0 - progress
-                                                     : 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
+  const double left =
+      o.schedule == Schedule::linear ? 1.0 - progress : 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
   return o.learning_rate * (o.min_ratio + (1.0 - o.min_ratio) * left);
 }
 
@@ -46,8 +46,8 @@ AdamW::Outcome AdamW::step() {
   if (!outcome.skipped) {
     ++steps_;
     // As torch.nn.utils.clip_grad_norm_: max / (norm + 1e-6), never above 1.
-    const double clip = options_.max_grad_norm > 0
-                            ? std::min(1.0, options_.max_grad_norm / (outcome.grad_norm + 1e-6)) : 1.0;
+    const double clip =
+        options_.max_grad_norm > 0 ? std::min(1.0, options_.max_grad_norm / (outcome.grad_norm + 1e-6)) : 1.0;
     const double t = static_cast<double>(steps_);
     const ops::AdamStep step{.lr = static_cast<float>(outcome.lr),
                              .beta1 = static_cast<float>(options_.beta1),

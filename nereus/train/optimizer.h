@@ -14,12 +14,13 @@ enum class Schedule : uint8_t { constant, cosine, linear };
 
 struct OptimizerOptions {
   double learning_rate = 1e-5;
-  Schedule schedule = Schedule::constant;  ///< after warm-up: constant, or falling to min_ratio at total_steps
-  int64_t warmup_steps = 0;                ///< linear from 0
-  int64_t total_steps = 0;                 ///< optimizer steps of the run; used by cosine and linear
-  double min_ratio = 0.0;                  ///< of the learning rate at the end
+  Schedule schedule =
+      Schedule::constant;    ///< after warm-up: constant, or falling to min_ratio at total_steps
+  int64_t warmup_steps = 0;  ///< linear from 0
+  int64_t total_steps = 0;   ///< optimizer steps of the run; used by cosine and linear
+  double min_ratio = 0.0;    ///< of the learning rate at the end
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.0;
-  double max_grad_norm = 1.0;              ///< 0: no clipping
+  double max_grad_norm = 1.0;  ///< 0: no clipping
 };
 
 /// Learning rate of optimizer step `step` (0: the first).

@@ -2,7 +2,6 @@
 
 #include <ATen/ops/from_blob.h>
 
-
 namespace nereus::train {
 namespace {
 
@@ -20,7 +19,8 @@ class Builder {
   int64_t cost(const rollout::Group& group, const CompletionRef& ref) const {
     const auto& tokens = group.completions[static_cast<size_t>(ref.completion)].tokens;
     const bool has_prompt = share_ && group_ == ref.group;
-    return static_cast<int64_t>(tokens.size()) - 1 + (has_prompt ? 0 : static_cast<int64_t>(group.prompt.size()));
+    return static_cast<int64_t>(tokens.size()) - 1 +
+           (has_prompt ? 0 : static_cast<int64_t>(group.prompt.size()));
   }
 
   void add(const rollout::Group& group, const CompletionRef& ref) {
@@ -33,7 +33,8 @@ class Builder {
       sequence_.push_back(static_cast<int64_t>(batch_.completions.size()));
     }
     sampler_.insert(sampler_.end(), completion.logprobs.begin(), completion.logprobs.end());
-    for (int64_t i = 0; i + 1 < length; ++i) push_row(completion.tokens[static_cast<size_t>(i)], prompt_rows_ + i);
+    for (int64_t i = 0; i + 1 < length; ++i)
+      push_row(completion.tokens[static_cast<size_t>(i)], prompt_rows_ + i);
     if (length > 1) {
       plan_->runs.push_back({start, length - 1, static_cast<int64_t>(plan_->spans.size()), 2});
       plan_->spans.push_back({start_, prompt_rows_});

@@ -25,9 +25,9 @@ struct PackedBatch {
   at::Tensor ids, positions;  ///< [rows] int32
   std::shared_ptr<const ops::AttentionPlan> plan;
   // One entry a completion token, completion after completion:
-  at::Tensor predicting;  ///< [tokens] int64: the row whose hidden state predicts the token
-  at::Tensor targets;     ///< [tokens] int32: the token
-  at::Tensor sequence;    ///< [tokens] int64: index in `completions`
+  at::Tensor predicting;       ///< [tokens] int64: the row whose hidden state predicts the token
+  at::Tensor targets;          ///< [tokens] int32: the token
+  at::Tensor sequence;         ///< [tokens] int64: index in `completions`
   at::Tensor sampler_logprob;  ///< [tokens] as sampled
   int64_t rows() const { return ids.size(0); }
   int64_t tokens() const { return targets.size(0); }

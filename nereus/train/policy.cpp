@@ -48,7 +48,8 @@ void Reference::mix(double share) {
 
 std::vector<checkpoint::NamedTensor> Reference::state() const {
   std::vector<checkpoint::NamedTensor> all;
-  for (size_t i = 0; i < parameters_.size(); ++i) all.push_back({parameters_[i].name + ".reference", copies_[i]});
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    all.push_back({parameters_[i].name + ".reference", copies_[i]});
   return all;
 }
 

@@ -1,9 +1,9 @@
 #include "nereus/train/state_file.h"
 
+#include <fmt/ranges.h>
+
 #include <charconv>
 #include <cstring>
-
-#include <fmt/ranges.h>
 
 #include "nereus/formats/safetensors.h"
 #include "nereus/formats/safetensors_writer.h"
@@ -41,8 +41,11 @@ Status write_state(const std::filesystem::path& path, const std::vector<checkpoi
   for (const checkpoint::NamedTensor& t : tensors) {
     alive.push_back(t.tensor.contiguous());
     const at::Tensor& data = alive.back();
-    views.push_back({t.name, formats::DType::f32, data.sizes().vec(),
-                     {static_cast<const std::byte*>(data.const_data_ptr()), static_cast<size_t>(data.nbytes())}});
+    views.push_back(
+        {t.name,
+         formats::DType::f32,
+         data.sizes().vec(),
+         {static_cast<const std::byte*>(data.const_data_ptr()), static_cast<size_t>(data.nbytes())}});
   }
   return formats::write_safetensors(path, views, counters);
 }
@@ -53,8 +56,8 @@ Result<std::vector<double>> read_state(const std::filesystem::path& path,
   auto file = formats::SafetensorsFile::open(path);
   if (!file) return pass(file);
   if (file->tensors().size() != tensors.size())
-    return fail("{}: holds {} tensors; the job needs {} (another kind of training or adapter?)", file->source(),
-                file->tensors().size(), tensors.size());
+    return fail("{}: holds {} tensors; the job needs {} (another kind of training or adapter?)",
+                file->source(), file->tensors().size(), tensors.size());
   for (const checkpoint::NamedTensor& t : tensors)
     if (auto status = check_tensor(*file, t); !status) return pass(status);
   std::vector<double> values;

@@ -13,7 +13,8 @@ namespace {
 Status check_ids(const rollout::Tokens& ids, int64_t vocab, uint64_t prompt, const char* what) {
   for (int32_t id : ids)
     if (id < 0 || id >= vocab)
-      return fail("prompt {}: token id {} in its {} is outside the vocabulary of {}", prompt, id, what, vocab);
+      return fail("prompt {}: token id {} in its {} is outside the vocabulary of {}", prompt, id, what,
+                  vocab);
   return {};
 }
 
@@ -21,15 +22,17 @@ Status check_group(const ScoredGroup& scored, size_t functions, int64_t vocab) {
   const rollout::Group& group = scored.group;
   if (group.prompt.empty()) return fail("prompt {} has no tokens", group.prompt_id);
   if (scored.rewards.size() != functions)
-    return fail("prompt {}: {} reward functions where others have {}", group.prompt_id, scored.rewards.size(), functions);
+    return fail("prompt {}: {} reward functions where others have {}", group.prompt_id, scored.rewards.size(),
+                functions);
   for (const auto& list : scored.rewards)
     if (list.size() != group.completions.size())
-      return fail("prompt {}: {} rewards for {} completions", group.prompt_id, list.size(), group.completions.size());
+      return fail("prompt {}: {} rewards for {} completions", group.prompt_id, list.size(),
+                  group.completions.size());
   if (auto status = check_ids(group.prompt, vocab, group.prompt_id, "prompt"); !status) return status;
   for (const rollout::Completion& c : group.completions) {
     if (c.tokens.empty() || c.tokens.size() != c.logprobs.size())
-      return fail("prompt {}, completion {}: {} tokens with {} log-probs", group.prompt_id, c.index, c.tokens.size(),
-                  c.logprobs.size());
+      return fail("prompt {}, completion {}: {} tokens with {} log-probs", group.prompt_id, c.index,
+                  c.tokens.size(), c.logprobs.size());
     if (auto status = check_ids(c.tokens, vocab, group.prompt_id, "completion"); !status) return status;
   }
   return {};
@@ -41,7 +44,8 @@ const rollout::Completion& completion_of(const rollout::Group& group, const Comp
 
 }  // namespace
 
-StepBatch::StepBatch(const std::vector<ScoredGroup>& groups, const TrainerOptions& options) : options_(options) {
+StepBatch::StepBatch(const std::vector<ScoredGroup>& groups, const TrainerOptions& options)
+    : options_(options) {
   rewards_.resize(groups.front().rewards.size());
   token_offset_.push_back(0);
   for (const ScoredGroup& scored : groups) {
@@ -145,11 +149,14 @@ std::vector<Minibatch> StepBatch::minibatches() const {
   const auto groups = static_cast<int64_t>(groups_.size());
   const int64_t parts = std::min(options_.minibatches, groups);
   std::vector<Minibatch> result;
-  for (int64_t i = 0; i < parts; ++i) result.push_back(minibatch(groups * i / parts, groups * (i + 1) / parts));
+  for (int64_t i = 0; i < parts; ++i)
+    result.push_back(minibatch(groups * i / parts, groups * (i + 1) / parts));
   return result;
 }
 
-at::Tensor StepBatch::mask(const PackedBatch& batch) const { return at::full({batch.tokens()}, 1.0F); }
+at::Tensor StepBatch::mask(const PackedBatch& batch) const {
+  return at::full({batch.tokens()}, 1.0F);
+}
 
 at::Tensor StepBatch::sequence_advantage(const PackedBatch& batch) const {
   at::Tensor result = at::empty({static_cast<int64_t>(batch.completions.size())}, at::kFloat);

@@ -14,7 +14,7 @@ namespace nereus::train {
 struct MicroBatch {
   PackedBatch packed;
   at::Tensor old_logprob, ref_logprob;  ///< [tokens]; undefined where not needed
-  at::Tensor old_entropy;               ///< [tokens] of the policy before the step; undefined where not needed
+  at::Tensor old_entropy;  ///< [tokens] of the policy before the step; undefined where not needed
 };
 
 /// What one optimizer step trains on.
@@ -26,7 +26,8 @@ struct Minibatch {
 /// All completions of a step as one list, group after group.
 class StepBatch {
  public:
-  /// Checks the groups: whole, of one size of lists, ids within the vocabulary, as many rewards as completions.
+  /// Checks the groups: whole, of one size of lists, ids within the vocabulary, as many rewards as
+  /// completions.
   static Result<StepBatch> create(const std::vector<ScoredGroup>& groups, const TrainerOptions& options,
                                   int64_t vocab);
 

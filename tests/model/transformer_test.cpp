@@ -21,7 +21,9 @@ using golden::relative_error;
 
 constexpr double kTolerance = 1e-4;
 
-std::filesystem::path model_folder(const std::string& name) { return golden::folder() / "model" / name; }
+std::filesystem::path model_folder(const std::string& name) {
+  return golden::folder() / "model" / name;
+}
 
 Transformer load(const std::filesystem::path& path) {
   return value_or_throw(Transformer::load(value_or_throw(checkpoint::Source::open(path))));
@@ -101,7 +103,8 @@ TEST_P(TinyModel, EveryGradientEqualsTransformers) {
     for (const std::string& name : golden.names()) {
       if (!name.starts_with("grad.")) continue;
       ASSERT_TRUE(grads.contains(name.substr(5))) << name;
-      EXPECT_LT(relative_error(grads.at(name.substr(5)), golden.get(name)), kTolerance) << name << " recompute " << recompute;
+      EXPECT_LT(relative_error(grads.at(name.substr(5)), golden.get(name)), kTolerance)
+          << name << " recompute " << recompute;
       ++checked;
     }
     EXPECT_GE(checked, 20);
@@ -136,7 +139,8 @@ TEST(Forest, SharedPromptEqualsTransformersOnEachCompletion) {
     const auto grads = gradients(model);
     for (const std::string& name : golden.names())
       if (name.starts_with("grad.")) {
-        EXPECT_LT(relative_error(grads.at(name.substr(5)), golden.get(name)), kTolerance) << name << " share " << share;
+        EXPECT_LT(relative_error(grads.at(name.substr(5)), golden.get(name)), kTolerance)
+            << name << " share " << share;
       }
   }
 }
@@ -163,8 +167,14 @@ TEST(Lora, LogitsGradientsAndMergeEqualPeft) {
           if (m.out_begin != part.out_begin) continue;
           const std::string name = "grad.base_model.model." + m.path;
           const ops::LowRank& low_rank = linear->low_rank();
-          EXPECT_LT(relative_error(low_rank.a.grad().narrow(0, part.a_begin, 4), golden.get(name + ".lora_A.weight")), kTolerance) << name;
-          EXPECT_LT(relative_error(low_rank.b.grad().narrow(0, part.b_begin, part.out_rows), golden.get(name + ".lora_B.weight")), kTolerance) << name;
+          EXPECT_LT(relative_error(low_rank.a.grad().narrow(0, part.a_begin, 4),
+                                   golden.get(name + ".lora_A.weight")),
+                    kTolerance)
+              << name;
+          EXPECT_LT(relative_error(low_rank.b.grad().narrow(0, part.b_begin, part.out_rows),
+                                   golden.get(name + ".lora_B.weight")),
+                    kTolerance)
+              << name;
           ++checked;
         }
   }
@@ -247,13 +257,15 @@ TEST(Packed, TakesOverWhatTrainingChanged) {
 }
 
 TEST(SmolLm2, LogitsAndGradientsEqualTransformers) {
-  if (!std::filesystem::exists(golden::smollm2())) GTEST_SKIP() << "no model: scripts/setup --model fetches it";
+  if (!std::filesystem::exists(golden::smollm2()))
+    GTEST_SKIP() << "no model: scripts/setup --model fetches it";
   const File golden(model_folder("smollm2") / "logits.safetensors");
   Transformer model = load(golden::smollm2());
   const std::vector<int32_t> ids = golden.ids("ids");
   const at::Tensor logits = logits_of(model, ids);
   const at::Tensor positions = golden.get("positions").to(at::kLong);
-  EXPECT_LT(relative_error(logits.index_select(0, positions).narrow(1, 0, 2000), golden.get("logits")), kTolerance);
+  EXPECT_LT(relative_error(logits.index_select(0, positions).narrow(1, 0, 2000), golden.get("logits")),
+            kTolerance);
   EXPECT_LT(relative_error(logits.logsumexp(1), golden.get("logsumexp")), kTolerance);
 
   model.train_all();
@@ -269,10 +281,12 @@ TEST(SmolLm2, LogitsAndGradientsEqualTransformers) {
     const std::string name = entry["name"];
     ASSERT_TRUE(grads.contains(name)) << name;
     const at::Tensor flat = grads.at(name).contiguous().view(-1);
-    EXPECT_NEAR(flat.to(at::kDouble).norm().item<double>() / entry["norm"].get<double>(), 1.0, kTolerance) << name;
+    EXPECT_NEAR(flat.to(at::kDouble).norm().item<double>() / entry["norm"].get<double>(), 1.0, kTolerance)
+        << name;
     for (size_t i = 0; i < entry["index"].size(); ++i)
       EXPECT_NEAR(flat[entry["index"][i].get<int64_t>()].item<double>(), entry["value"][i].get<double>(),
-                  kTolerance * entry["largest"].get<double>()) << name;
+                  kTolerance * entry["largest"].get<double>())
+          << name;
   }
 }
 

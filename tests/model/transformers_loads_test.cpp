@@ -19,7 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path python() { return fs::path(NEREUS_SOURCE_DIR) / ".deps/peers/python/bin/python"; }
+fs::path python() {
+  return fs::path(NEREUS_SOURCE_DIR) / ".deps/peers/python/bin/python";
+}
 
 const std::vector<int32_t> kIds{5, 9, 100, 42, 7, 7, 31};
 
@@ -38,15 +40,16 @@ at::Tensor logits_of(const Transformer& model) {
 
 /// Logits that Transformers (and PEFT) compute from the folders.
 at::Tensor logits_by_transformers(const fs::path& model, const fs::path& adapter) {
-  const std::string command = python().string() + " " +
-                              (golden::folder() / "model" / "check_transformers_loads.py").string() + " " +
-                              model.string() + " " + adapter.string() + " --ids 5,9,100,42,7,7,31 2>/dev/null";
+  const std::string command =
+      python().string() + " " + (golden::folder() / "model" / "check_transformers_loads.py").string() + " " +
+      model.string() + " " + adapter.string() + " --ids 5,9,100,42,7,7,31 2>/dev/null";
   FILE* pipe = popen(command.c_str(), "r");
   std::string text;
   for (int c = fgetc(pipe); c != EOF; c = fgetc(pipe)) text.push_back(static_cast<char>(c));
   EXPECT_EQ(pclose(pipe), 0);
   const Json answer = value_or_throw(parse_json(text, "Transformers"));
-  EXPECT_TRUE(answer["missing"].empty() && answer["unexpected"].empty()) << answer["missing"] << answer["unexpected"];
+  EXPECT_TRUE(answer["missing"].empty() && answer["unexpected"].empty())
+      << answer["missing"] << answer["unexpected"];
   const auto rows = answer["logits"].get<std::vector<std::vector<float>>>();
   at::Tensor logits = at::empty({static_cast<int64_t>(rows.size()), static_cast<int64_t>(rows[0].size())});
   for (size_t i = 0; i < rows.size(); ++i)
@@ -64,7 +67,8 @@ Transformer changed() {
 }
 
 void add_trained_adapter(Transformer& model) {
-  value_or_throw(model.add_lora(LoraOptions{.rank = 3, .alpha = 12, .target_modules = {"q_proj", "o_proj", "up_proj"}}, 5));
+  value_or_throw(model.add_lora(
+      LoraOptions{.rank = 3, .alpha = 12, .target_modules = {"q_proj", "o_proj", "up_proj"}}, 5));
   const at::NoGradGuard guard;
   for (const Parameter& p : model.parameters()) p.tensor.add_(p.tensor.sin().add(0.05), 0.3);
 }
@@ -74,14 +78,17 @@ TEST(TransformersLoads, FoldersAndAdaptersWithEqualLogits) {
   const fs::path folder = fs::temp_directory_path() / "nereus_transformers_loads";
   fs::remove_all(folder);
   Transformer model = changed();
-  value_or_throw(checkpoint::write_model(folder / "model", model.config(), model.weights(), formats::DType::f32, nullptr));
+  value_or_throw(checkpoint::write_model(folder / "model", model.config(), model.weights(),
+                                         formats::DType::f32, nullptr));
   EXPECT_LT(golden::relative_error(logits_of(model), logits_by_transformers(folder / "model", "")), 1e-5);
 
   add_trained_adapter(model);
-  value_or_throw(checkpoint::write_adapter(folder / "adapter", *model.adapter(), (folder / "model").string()));
+  value_or_throw(
+      checkpoint::write_adapter(folder / "adapter", *model.adapter(), (folder / "model").string()));
   const at::Tensor adapted = logits_of(model);
   EXPECT_GT(golden::relative_error(adapted, logits_of(changed())), 1e-2);
-  EXPECT_LT(golden::relative_error(adapted, logits_by_transformers(folder / "model", folder / "adapter")), 1e-4);
+  EXPECT_LT(golden::relative_error(adapted, logits_by_transformers(folder / "model", folder / "adapter")),
+            1e-4);
   fs::remove_all(folder);
 }
 

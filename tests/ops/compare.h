@@ -1,7 +1,7 @@
 #pragma once
 
-#include <ATen/core/Tensor.h>
 #include <ATen/Generator.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 

@@ -37,7 +37,9 @@ TEST(ChosenLogprob, TrainedHeadEqualsLibTorchInAnyChunks) {
       for (const bool entropy : {false, true}) {
         const LogprobOptions options{temperature, entropy, entropy, chunk};
         compare([&](const auto& in) { return ours(in[0], in[1], options); },
-                [&](const auto& in) { return reference(in[0], in[1], static_cast<double>(temperature), entropy); },
+                [&](const auto& in) {
+                  return reference(in[0], in[1], static_cast<double>(temperature), entropy);
+                },
                 {at::randn({9, 16}), at::randn({100, 16})});
       }
 }
@@ -59,7 +61,8 @@ TEST(ChosenLogprob, EntropyIsMeasuredWithoutGradients) {
   const at::Tensor hidden = at::randn({9, 16}), head = at::randn({100, 16});
   const ChosenLogprob out = chosen_logprob(hidden, head, targets(), {.entropy = true});
   EXPECT_LT(relative_error(at::cat({out.logprob, out.entropy}),
-                           reference(hidden.to(at::kDouble), head.to(at::kDouble), 1.0, true)), 1e-5);
+                           reference(hidden.to(at::kDouble), head.to(at::kDouble), 1.0, true)),
+            1e-5);
   EXPECT_FALSE(chosen_logprob(hidden, head, targets(), {}).entropy.defined());
 }
 
@@ -73,7 +76,8 @@ int64_t peak() {
 TEST(ChosenLogprob, NeverHoldsAllLogits) {
   // Fault 59: unchunked logits do not fit [NeMo-RL 2871].
   constexpr int64_t kTokens = 4096, kVocab = 50000, kAll = 4 * kTokens * kVocab;
-  const at::Tensor hidden = at::randn({kTokens, 8}).requires_grad_(), head = at::randn({kVocab, 8}).requires_grad_();
+  const at::Tensor hidden = at::randn({kTokens, 8}).requires_grad_(),
+                   head = at::randn({kVocab, 8}).requires_grad_();
   const at::Tensor ids = at::zeros({kTokens}, at::kInt);
   const int64_t before = peak();
   chosen_logprob(hidden, head, ids, {}).logprob.sum().backward();

@@ -2,7 +2,6 @@
 
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <cmath>
@@ -19,15 +18,22 @@ TEST(LearningRate, FollowsItsSchedule) {
     double expected;
   };
   const Case cases[] = {
-      {Schedule::constant, 0, 0.25}, {Schedule::constant, 3, 1.0}, {Schedule::constant, 4, 1.0},
-      {Schedule::constant, 99, 1.0}, {Schedule::linear, 4, 1.0},   {Schedule::linear, 8, 0.55},
-      {Schedule::linear, 12, 0.1},   {Schedule::linear, 50, 0.1},  {Schedule::cosine, 4, 1.0},
-      {Schedule::cosine, 8, 0.55},   {Schedule::cosine, 6, 0.1 + 0.9 * 0.5 * (1 + std::sqrt(0.5))},
+      {Schedule::constant, 0, 0.25},
+      {Schedule::constant, 3, 1.0},
+      {Schedule::constant, 4, 1.0},
+      {Schedule::constant, 99, 1.0},
+      {Schedule::linear, 4, 1.0},
+      {Schedule::linear, 8, 0.55},
+      {Schedule::linear, 12, 0.1},
+      {Schedule::linear, 50, 0.1},
+      {Schedule::cosine, 4, 1.0},
+      {Schedule::cosine, 8, 0.55},
+      {Schedule::cosine, 6, 0.1 + 0.9 * 0.5 * (1 + std::sqrt(0.5))},
       {Schedule::cosine, 12, 0.1},
   };
   for (const Case& c : cases) {
-    const OptimizerOptions options{.learning_rate = 1.0, .schedule = c.schedule, .warmup_steps = 4, .total_steps = 12,
-                                   .min_ratio = 0.1};
+    const OptimizerOptions options{
+        .learning_rate = 1.0, .schedule = c.schedule, .warmup_steps = 4, .total_steps = 12, .min_ratio = 0.1};
     EXPECT_NEAR(learning_rate(options, c.step), c.expected, 1e-12) << c.step;
   }
 }
@@ -48,7 +54,8 @@ TEST(AdamW, FirstTwoStepsByHand) {
     EXPECT_NEAR(outcome.grad_norm, std::abs(g) * std::sqrt(3.0), 1e-6);
     m = 0.9 * m + 0.1 * g;
     v = 0.999 * v + 0.001 * g * g;
-    w -= 0.1 * 0.5 * w + 0.1 * (m / (1 - std::pow(0.9, t))) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8);
+    w -=
+        0.1 * 0.5 * w + 0.1 * (m / (1 - std::pow(0.9, t))) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8);
     EXPECT_NEAR(parameters[0].tensor[1].item<double>(), w, 1e-5);
     EXPECT_FALSE(parameters[0].tensor.grad().defined());
   }
@@ -85,7 +92,8 @@ int64_t resident() {
 TEST(AdamW, StateIsThereBeforeTheFirstStep) {
   // Fault 58: out of memory after the first step, when the optimizer state comes to life [NeMo-RL 2859].
   constexpr int64_t kElements = 16 << 20, kBytes = 4 * kElements;
-  const std::vector<model::Parameter> parameters{{"w", at::full({kElements}, 1.0, at::kFloat).requires_grad_()}};
+  const std::vector<model::Parameter> parameters{
+      {"w", at::full({kElements}, 1.0, at::kFloat).requires_grad_()}};
   at::Tensor(parameters[0].tensor).mutable_grad() = at::full({kElements}, 1e-3, at::kFloat);
   const int64_t before = resident();
   AdamW optimizer(parameters, {});

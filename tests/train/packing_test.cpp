@@ -66,7 +66,9 @@ TEST(Pack, GroupsKeepTheirOwnPrompts) {
   }
 }
 
-TEST(Pack, NothingGivesNothing) { EXPECT_TRUE(pack({}, {}, {}).empty()); }
+TEST(Pack, NothingGivesNothing) {
+  EXPECT_TRUE(pack({}, {}, {}).empty());
+}
 
 }  // namespace
 }  // namespace nereus::train

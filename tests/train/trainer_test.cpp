@@ -13,7 +13,9 @@
 namespace nereus::train {
 namespace {
 
-std::filesystem::path golden_step() { return golden::folder() / "grpo_step"; }
+std::filesystem::path golden_step() {
+  return golden::folder() / "grpo_step";
+}
 
 const Json& golden_values() {
   static const Json values = [] {
@@ -46,7 +48,8 @@ model::Transformer start(bool lora) {
   const auto source = value_or_throw(checkpoint::Source::open(golden_step() / "model"));
   auto model = value_or_throw(model::Transformer::load(source));
   if (lora)
-    value_or_throw(model.add_lora(value_or_throw(checkpoint::read_adapter(golden_step() / "adapter", model.config()))));
+    value_or_throw(
+        model.add_lora(value_or_throw(checkpoint::read_adapter(golden_step() / "adapter", model.config()))));
   else
     model.train_all();
   return model;
@@ -134,9 +137,12 @@ TEST_P(TrlStep, LossGradientNormAndWeightsEqual) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, TrlStep, testing::Values("full_dapo", "full_grpo_kl", "lora_dapo", "lora_grpo_kl"));
+INSTANTIATE_TEST_SUITE_P(Cases, TrlStep,
+                         testing::Values("full_dapo", "full_grpo_kl", "lora_dapo", "lora_grpo_kl"));
 
-TrainerOptions lora_options() { return options_of(golden_values()["cases"]["lora_grpo_kl"]["settings"]); }
+TrainerOptions lora_options() {
+  return options_of(golden_values()["cases"]["lora_grpo_kl"]["settings"]);
+}
 
 at::Tensor flat_parameters(const model::Transformer& model) {
   std::vector<at::Tensor> flat;
@@ -197,8 +203,8 @@ TEST(Trainer, KlIsMeasuredFromTheStartingAdapter) {
 }
 
 TEST(Trainer, StopTokenIsTrainedAndMaskComesFromLengths) {
-  // Fault 29: the stop token is outside the loss mask [trl 5988]. Fault 31: filling after the end with the end
-  // id makes the loss 0 [MemGen 33]; there is no filling here, and every token of a completion counts.
+  // Fault 29: the stop token is outside the loss mask [trl 5988]. Fault 31: filling after the end with the
+  // end id makes the loss 0 [MemGen 33]; there is no filling here, and every token of a completion counts.
   auto groups = rollout_groups(0);
   groups.resize(1);
   for (auto& c : groups[0].group.completions) {
@@ -266,12 +272,16 @@ TEST(Trainer, BrokenGroupsAreNamed) {
   };
   using Groups = std::vector<ScoredGroup>;
   EXPECT_NE(message([](Groups& g) { g.clear(); }).find("at least one group"), std::string::npos);
-  EXPECT_NE(message([](Groups& g) { g[1].rewards[0].pop_back(); }).find("3 rewards for 4"), std::string::npos);
+  EXPECT_NE(message([](Groups& g) { g[1].rewards[0].pop_back(); }).find("3 rewards for 4"),
+            std::string::npos);
   EXPECT_NE(message([](Groups& g) { g[1].rewards.clear(); }).find("reward functions"), std::string::npos);
   EXPECT_NE(message([](Groups& g) { g[1].group.prompt.clear(); }).find("no tokens"), std::string::npos);
-  EXPECT_NE(message([](Groups& g) { g[0].group.completions[2].tokens[0] = 264; }).find("264"), std::string::npos);
-  EXPECT_NE(message([](Groups& g) { g[0].group.completions[2].logprobs.pop_back(); }).find("log-probs"), std::string::npos);
-  EXPECT_NE(message([](Groups& g) { g[0].rewards[0][1] = std::numeric_limits<double>::quiet_NaN(); }), "accepted");
+  EXPECT_NE(message([](Groups& g) { g[0].group.completions[2].tokens[0] = 264; }).find("264"),
+            std::string::npos);
+  EXPECT_NE(message([](Groups& g) { g[0].group.completions[2].logprobs.pop_back(); }).find("log-probs"),
+            std::string::npos);
+  EXPECT_NE(message([](Groups& g) { g[0].rewards[0][1] = std::numeric_limits<double>::quiet_NaN(); }),
+            "accepted");
 }
 
 TEST(Trainer, EveryAlgorithmTakesAStep) {
@@ -284,17 +294,26 @@ TEST(Trainer, EveryAlgorithmTakesAStep) {
     for (const auto& [name, value] : metrics) EXPECT_TRUE(std::isfinite(value)) << name;
     return !flat_parameters(model).equal(before);
   };
-  for (const rl::LossKind kind : {rl::LossKind::grpo, rl::LossKind::gspo, rl::LossKind::luspo, rl::LossKind::cispo,
-                                  rl::LossKind::sapo, rl::LossKind::vespo})
-    EXPECT_TRUE(run([&](TrainerOptions& o) { o.loss.loss = kind; o.loss.aggregation.reset(); }));
-  for (const rl::AdvantageKind kind : {rl::AdvantageKind::rloo, rl::AdvantageKind::reinforce_pp,
-                                       rl::AdvantageKind::reinforce_pp_baseline})
+  for (const rl::LossKind kind : {rl::LossKind::grpo, rl::LossKind::gspo, rl::LossKind::luspo,
+                                  rl::LossKind::cispo, rl::LossKind::sapo, rl::LossKind::vespo})
+    EXPECT_TRUE(run([&](TrainerOptions& o) {
+      o.loss.loss = kind;
+      o.loss.aggregation.reset();
+    }));
+  for (const rl::AdvantageKind kind :
+       {rl::AdvantageKind::rloo, rl::AdvantageKind::reinforce_pp, rl::AdvantageKind::reinforce_pp_baseline})
     EXPECT_TRUE(run([&](TrainerOptions& o) { o.advantages.kind = kind; }));
-  EXPECT_TRUE(run([](TrainerOptions& o) { o.advantages.kind = rl::AdvantageKind::reinforce_pp; o.advantages.kl_coef = 0.1; }));
+  EXPECT_TRUE(run([](TrainerOptions& o) {
+    o.advantages.kind = rl::AdvantageKind::reinforce_pp;
+    o.advantages.kl_coef = 0.1;
+  }));
   EXPECT_TRUE(run([](TrainerOptions& o) { o.top_entropy_quantile = 0.3; }));
   EXPECT_TRUE(run([](TrainerOptions& o) { o.loss.entropy_coef = 0.01; }));
   EXPECT_TRUE(run([](TrainerOptions& o) { o.overlong_cache = 6; }));
-  EXPECT_TRUE(run([](TrainerOptions& o) { o.minibatches = 3; o.epochs = 2; }));
+  EXPECT_TRUE(run([](TrainerOptions& o) {
+    o.minibatches = 3;
+    o.epochs = 2;
+  }));
 }
 
 }  // namespace
