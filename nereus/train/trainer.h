@@ -24,7 +24,7 @@ struct TrainerOptions {
   int64_t max_completion_length = 256;  ///< denominator of dr_grpo
   float temperature = 1;                ///< that of sampling: logits are divided by it on both sides
   int64_t micro_batch_tokens =
-      1024;  ///< packed tokens of one forward and backward pass (more where one completion is longer)
+      512;  ///< packed tokens of one forward and backward pass (more where one completion is longer)
   int64_t minibatches = 1;    ///< optimizer steps that one batch of groups is divided into
   int64_t epochs = 1;         ///< passes over the batch
   bool recompute = false;     ///< keep only the layers' inputs, compute the rest again in the backward pass
