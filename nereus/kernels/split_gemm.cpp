@@ -145,7 +145,8 @@ Range range_of(int64_t lines, int64_t index, int64_t parts) {
 }  // namespace
 
 bool split_gemm_pays(int64_t m, int64_t k, int64_t n) {
-  return has_tiles() && m >= 192 && n >= 192 && k >= 192;
+  // Packing a factor takes as long as about 70 lines of the other one.
+  return m >= 128 && n >= 96 && k >= 64 && has_tiles();
 }
 
 void split_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta, DenseProduct plain) {

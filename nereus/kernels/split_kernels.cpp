@@ -3,9 +3,6 @@
 
 #include <immintrin.h>
 
-#include <algorithm>
-#include <bit>
-
 namespace nereus::kernels::amx {
 namespace {
 
@@ -31,12 +28,12 @@ Floats load(const float* from, __mmask16 present) {
 }
 
 Ints bits(Floats x) {
-  return std::bit_cast<Ints>(x);
+  return __builtin_bit_cast(Ints, x);
 }
 
 /// The nearest value of 8 significant bits; halves away from zero. The sum carries into the exponent.
 Floats rounded(Floats x) {
-  return std::bit_cast<Floats>((bits(x) + 0x8000U) & 0xffff0000U);
+  return __builtin_bit_cast(Floats, (bits(x) + 0x8000U) & 0xffff0000U);
 }
 
 /// bf16 values, kept as fp32, into the halves of 32-bit words.
@@ -110,6 +107,12 @@ template <bool Odd>
   }
 }
 
+/// Fetches the 32 values that are read from this row after the next 32.
+void fetch_ahead(const float* row) {
+  __builtin_prefetch(row + 64);
+  __builtin_prefetch(row + 64 + kTile);
+}
+
 /// Reads up to 16 lines by 32 depths: a row of words for each line where depths lie side by side, else for
 /// each pair of depths.
 [[gnu::always_inline]] inline void read_tile(const SplitSource& tile, Words& words, Floats& check) {
@@ -117,6 +120,7 @@ template <bool Odd>
     const __mmask16 low = lanes(tile.depth), high = lanes(tile.depth - kTile);
     for (int64_t i = 0; i < kTile; ++i) {
       const float* line = tile.data + i * tile.line_stride;
+      fetch_ahead(line);
       const __mmask16 any = i < tile.lines ? 0xffff : 0;
       split(load(line, low & any), load(line + kTile, high & any), i, words, check);
     }
@@ -125,6 +129,8 @@ template <bool Odd>
   const __mmask16 present = lanes(tile.lines);
   for (int64_t k = 0; k < kTile; ++k) {
     const float* depth = tile.data + k * tile.depth_stride;
+    fetch_ahead(depth);
+    fetch_ahead(depth + kTile * tile.depth_stride);
     split(load(depth, k < tile.depth ? present : 0),
           load(depth + kTile * tile.depth_stride, k + kTile < tile.depth ? present : 0), k, words, check);
   }
@@ -219,10 +225,45 @@ void add_products() {
   _tile_dpbf16ps(3, 5, 7);
 }
 
+int64_t lesser(int64_t x, int64_t y) {
+  return x < y ? x : y;
+}
+
+/// A patch of c, up to 32 rows and columns.
+struct Patch {
+  float* c;
+  int64_t c_stride, rows, columns;
+
+  /// Fetches the part of its rows that falls on a step: tiles are stored a row at a time, and would wait for
+  /// each. To the second level only, as rows a multiple of 4 KiB apart would push each other out of the
+  /// first.
+  void fetch(int64_t step, int64_t steps) const {
+    const int64_t last = rows * (step + 1) / steps;
+    for (int64_t i = rows * step / steps; i < last; ++i) {
+      __builtin_prefetch(c + i * c_stride, 0, 2);
+      __builtin_prefetch(c + i * c_stride + columns - 1, 0, 2);
+    }
+  }
+};
+
+/// Packed values that are needed next: `share` bytes are fetched a step.
+struct Next {
+  const char* packed;
+  int64_t share;
+
+  void fetch(int64_t step) const {
+    for (int64_t line = 0; line < share; line += kRowBytes) {
+      __builtin_prefetch(packed + step * share + line, 0, 2);
+    }
+  }
+};
+
 /// Adds the products of parts that fp32 can tell from zero beside the greatest; each time only one factor's
 /// tiles are replaced.
-void add_steps(const uint16_t* left, const uint16_t* right, int64_t steps) {
+void add_steps(const uint16_t* left, const uint16_t* right, int64_t steps, const Patch& patch, Next next) {
   for (int64_t k = 0; k < steps; ++k, left += kSplitStepElements, right += kSplitStepElements) {
+    patch.fetch(k, steps);
+    next.fetch(k);
     load_left(left, 0);
     load_right(right, 2);
     add_products();
@@ -239,10 +280,11 @@ void add_steps(const uint16_t* left, const uint16_t* right, int64_t steps) {
   }
 }
 
-/// Writes sums, [32, 32], to the up to 32 rows and columns of c, or adds them.
-void put_sums(const float* sums, float* c, int64_t c_stride, int64_t rows, int64_t columns, bool add) {
-  const __mmask16 first = lanes(columns), second = lanes(columns - kTile);
-  for (int64_t i = 0; i < rows; ++i, sums += kSplitLines, c += c_stride) {
+/// Writes sums, [32, 32], to the patch, or adds them.
+void put_sums(const float* sums, const Patch& patch, bool add) {
+  const __mmask16 first = lanes(patch.columns), second = lanes(patch.columns - kTile);
+  for (int64_t i = 0; i < patch.rows; ++i, sums += kSplitLines) {
+    float* c = patch.c + i * patch.c_stride;
     Floats left = load(sums, first), right = load(sums + kTile, second);
     if (add) {
       left += load(c, first);
@@ -253,26 +295,35 @@ void put_sums(const float* sums, float* c, int64_t c_stride, int64_t rows, int64
   }
 }
 
+void multiply_patch(const uint16_t* left, const uint16_t* right, int64_t steps, const Patch& patch, bool add,
+                    Next next) {
+  zero_sums();
+  add_steps(left, right, steps, patch, next);
+  if (!add && patch.rows == kSplitLines && patch.columns == kSplitLines) {
+    return store_sums(patch.c, patch.c_stride * 4);
+  }
+  // Sums start from zero even where c does not: adding each step to a great value would cost bits.
+  alignas(64) float sums[kSplitLines * kSplitLines];
+  store_sums(sums, kSplitLines * 4);
+  put_sums(sums, patch, add);
+}
+
 void multiply(const SplitBlock& block) {
   const TileShapes shapes;
   asm volatile("" : : "r"(&shapes) : "memory");  // tile loads are not seen to read memory
   _tile_loadconfig(&shapes);
   const int64_t panel = block.steps * kSplitStepElements;
+  // Each block of rows fetches its share of the right factor's next panel.
+  const int64_t blocks = (block.rows + kSplitLines - 1) / kSplitLines;
+  const int64_t share = (kSplitStepElements * 2 / kRowBytes + blocks - 1) / blocks * kRowBytes;
   for (int64_t j = 0; j < block.columns; j += kSplitLines) {
-    const int64_t columns = std::min(kSplitLines, block.columns - j);
     for (int64_t i = 0; i < block.rows; i += kSplitLines) {
-      const int64_t rows = std::min(kSplitLines, block.rows - i);
-      float* c = block.c + i * block.c_stride + j;
-      zero_sums();
-      add_steps(block.left + i / kSplitLines * panel, block.right + j / kSplitLines * panel, block.steps);
-      if (!block.accumulate && rows == kSplitLines && columns == kSplitLines) {
-        store_sums(c, block.c_stride * 4);
-        continue;
-      }
-      // Sums start from zero even where c does not: adding each step to a great value would cost bits.
-      alignas(64) float sums[kSplitLines * kSplitLines];
-      store_sums(sums, kSplitLines * 4);
-      put_sums(sums, c, block.c_stride, rows, columns, block.accumulate);
+      const Patch patch{block.c + i * block.c_stride + j, block.c_stride, lesser(kSplitLines, block.rows - i),
+                        lesser(kSplitLines, block.columns - j)};
+      const uint16_t* right = block.right + j / kSplitLines * panel;
+      const auto* next = reinterpret_cast<const char*>(right + panel) + i / kSplitLines * share * block.steps;
+      multiply_patch(block.left + i / kSplitLines * panel, right, block.steps, patch, block.accumulate,
+                     {next, share});
     }
   }
   _tile_release();

@@ -264,7 +264,8 @@ TEST_F(SplitGemm, GemmTakesItWhereItPays) {
     EXPECT_EQ(c.values, expected.values);
   }
   EXPECT_FALSE(split_gemm_pays(1, 576, 576));
-  EXPECT_FALSE(split_gemm_pays(2048, 576, 1));
+  EXPECT_FALSE(split_gemm_pays(2048, 576, 16));
+  EXPECT_FALSE(split_gemm_pays(2048, 16, 576));
 }
 
 }  // namespace
