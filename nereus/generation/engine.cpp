@@ -7,6 +7,7 @@
 #include <torch/csrc/autograd/grad_mode.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "nereus/base/random.h"
@@ -41,7 +42,7 @@ struct Engine::State {
 
   int64_t kv_width() const { return model.config().kv_heads * model.config().head_dim; }
   int64_t pool_blocks() const;
-  std::vector<Draw> compute(const Schedule& schedule);
+  Result<std::vector<Draw>> compute(const Schedule& schedule);
   at::Tensor distributions(const std::vector<at::Tensor>& hidden,
                            const std::vector<const GroupState*>& groups) const;
   void sample_all(std::vector<Draw>& draws, const at::Tensor& probabilities) const;
@@ -64,7 +65,7 @@ int64_t Engine::State::pool_blocks() const {
 }
 
 /// Runs the model over the step's rows and draws a token for each sequence that is up to date.
-std::vector<Draw> Engine::State::compute(const Schedule& schedule) {
+Result<std::vector<Draw>> Engine::State::compute(const Schedule& schedule) {
   std::vector<Draw> draws;
   std::vector<at::Tensor> hidden_rows;
   std::vector<const GroupState*> groups;
@@ -97,7 +98,14 @@ std::vector<Draw> Engine::State::compute(const Schedule& schedule) {
     if (!prompt_row.contains(group)) prompt_row[group] = add_row(group->last_hidden, group);
     draws.push_back({sequence, prompt_row[group], {}});
   }
-  sample_all(draws, distributions(hidden_rows, groups));
+  const at::Tensor probabilities = distributions(hidden_rows, groups);
+  // One logit that is not finite makes its whole row NaN; sampling from that would draw token 0 for ever.
+  for (size_t row = 0; row < groups.size(); ++row)
+    if (!std::isfinite(
+            probabilities.const_data_ptr<float>()[static_cast<int64_t>(row) * probabilities.size(1)]))
+      return fail("prompt {}: the model's logits are not finite (broken weights, or a run that diverged)",
+                  groups[row]->request.prompt_id);
+  sample_all(draws, probabilities);
   return draws;
 }
 
@@ -191,8 +199,11 @@ void Engine::cancel(uint64_t prompt_id) {
 Result<std::vector<rollout::Group>> Engine::step() {
   const at::NoGradGuard guard;
   const Schedule schedule = state_->scheduler.next();
-  if (!schedule.runs.empty() || !schedule.fresh.empty())
-    for (const Draw& draw : state_->compute(schedule)) state_->accept(draw);
+  if (!schedule.runs.empty() || !schedule.fresh.empty()) {
+    const auto draws = state_->compute(schedule);
+    if (!draws) return pass(draws);
+    for (const Draw& draw : *draws) state_->accept(draw);
+  }
   return state_->scheduler.take_finished();
 }
 

@@ -26,7 +26,9 @@ class Engine : public rollout::Generator {
   ~Engine() override;
 
   Status submit(rollout::Request request, rollout::TokenCallback on_token = {}) override;
+  /// REQUIRES: not called from a TokenCallback, which ends its completion by returning false.
   void cancel(uint64_t prompt_id) override;
+  /// Error: the model gave logits that are not finite; names the prompt.
   Result<std::vector<rollout::Group>> step() override;
   bool idle() const override;
   int64_t version() const override;

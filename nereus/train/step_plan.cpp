@@ -1,7 +1,6 @@
 #include "nereus/train/step_plan.h"
 
 #include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
 
 #include <algorithm>
 
@@ -152,10 +151,6 @@ std::vector<Minibatch> StepBatch::minibatches() const {
   for (int64_t i = 0; i < parts; ++i)
     result.push_back(minibatch(groups * i / parts, groups * (i + 1) / parts));
   return result;
-}
-
-at::Tensor StepBatch::mask(const PackedBatch& batch) const {
-  return at::full({batch.tokens()}, 1.0F);
 }
 
 at::Tensor StepBatch::sequence_advantage(const PackedBatch& batch) const {

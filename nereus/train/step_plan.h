@@ -39,8 +39,7 @@ class StepBatch {
   /// 0 are left out where the options allow it.
   std::vector<Minibatch> minibatches() const;
 
-  /// [tokens] 1 on trained tokens; advantages by sequence [sequences] or by token [tokens].
-  at::Tensor mask(const PackedBatch& batch) const;
+  /// Advantages by sequence [sequences], or by token [tokens] (undefined unless token-wise).
   at::Tensor sequence_advantage(const PackedBatch& batch) const;
   at::Tensor token_advantage(const PackedBatch& batch) const;
 

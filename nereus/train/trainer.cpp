@@ -1,6 +1,7 @@
 #include "nereus/train/trainer.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/ones.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
@@ -118,7 +119,7 @@ rl::LossSums Trainer::State::accumulate(const StepBatch& batch, const Minibatch&
                                 .advantage = batch.sequence_advantage(micro.packed),
                                 .token_advantage = batch.token_advantage(micro.packed),
                                 .sequence = micro.packed.sequence,
-                                .mask = batch.mask(micro.packed)};
+                                .mask = at::ones({micro.packed.tokens()})};  // what is masked was not packed
     const rl::LossResult result = rl::policy_loss(tokens, minibatch.counts, loss);
     result.loss.backward();
     sums += result.sums;

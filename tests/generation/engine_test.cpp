@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 
 #include "nereus/base/json.h"
 #include "nereus/train/policy.h"
@@ -165,6 +166,25 @@ TEST(Engine, RefusesWhatCannotBeDone) {
       value_or_throw(rollout::generate_all(engine, {request(1, rollout::Tokens(30, 1), 1, 12)}));
   EXPECT_EQ(groups[0].completions[0].tokens.size(), 2U);
   EXPECT_EQ(groups[0].completions[0].finish, rollout::Finish::length);
+}
+
+TEST(Engine, WeightsThatAreNotFiniteAreAnErrorAndNoTokens) {
+  model::Transformer model = tiny();
+  {
+    const at::NoGradGuard guard;
+    model.weights().back().tensor.fill_(std::numeric_limits<float>::quiet_NaN());
+  }
+  const model::Transformer packed = model.packed(kernels::Element::f32);
+  for (const float top_p : {1.0F, 0.9F}) {
+    Engine engine(packed, {});
+    auto r = request(7, {2, 7}, 2);
+    r.sampling.top_p = top_p;
+    const auto groups = rollout::generate_all(engine, {r});
+    ASSERT_FALSE(groups);
+    EXPECT_NE(groups.error().message.find("prompt 7: the model's logits are not finite"), std::string::npos);
+    EXPECT_TRUE(engine.idle());  // what had begun was ended, and its memory is free
+    EXPECT_EQ(engine.stats().free_blocks, engine.stats().total_blocks);
+  }
 }
 
 TEST(SmolLm2, GreedyEqualsTransformers) {
