@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "nereus/base/result.h"
 #include "nereus/cluster/cluster.h"
@@ -31,6 +33,7 @@ struct Ledger {
   double& operator[](Component component) { return bytes[static_cast<size_t>(component)]; }
   double operator[](Component component) const { return bytes[static_cast<size_t>(component)]; }
   double total() const;
+  Ledger& operator+=(const Ledger& other);
 };
 
 /// What is held on one device by one model-stage: while its stage runs, and between its turns.
@@ -42,20 +45,31 @@ struct Footprint {
 /// state is counted before the first step brings it to life. Formulas: docs/planner.md.
 Footprint footprint(const Job& job, const Placement& placement, int32_t pipeline);
 
-/// The fullest moment of one device: the stage that runs then, what it holds by component, and the others'
-/// idle state.
+/// Whether the two use one copy of the weights where both are present: the same model on the same devices in
+/// the same layout, and neither shards its weights over dp. Then nothing is sent between them either.
+bool shares_weights(const Placement& a, const Placement& b);
+
+/// One device while one of its stages runs: what it holds by component, the idle state of the others included
+/// (weights that are shared are counted once).
 struct DevicePeak {
   int32_t device = 0;
   ModelStage stage;
-  Ledger ledger;       ///< running model-stage and idle ones together
+  Ledger ledger;       ///< all that is there, the context of the device included
   double kv_pool = 0;  ///< bytes that generation has for KV after all else, where it runs here
+  double limit = 0;    ///< bytes that may be filled: memory times job.utilization
+
+  double free() const { return limit - ledger.total(); }
 };
 
-/// Of every device of the cluster. `kv_pool` of a generation stage is what is left up to `utilization` of the
-/// memory.
+/// Every stage of every device that has one, by device, then in the order of the plan. `kv_pool` of a
+/// generation stage is what is left up to the limit, and no more than all its sequences can fill.
+std::vector<DevicePeak> moments(const cluster::Cluster& cluster, const Job& job, const Plan& plan);
+/// The fullest moment of every device that the plan uses, by device.
 std::vector<DevicePeak> peaks(const cluster::Cluster& cluster, const Job& job, const Plan& plan);
 
-/// Whether the plan fits: the error names the device, the component and the shortfall, and what would help.
+/// Whether the plan fits, with at least one sequence of the longest kind in every KV pool: the error names
+/// the device, the component and the shortfall, and what would help. Also whether host memory holds what
+/// leaves.
 Status check_memory(const cluster::Cluster& cluster, const Job& job, const Plan& plan);
 
 /// The longest response, in tokens, with which the plan still fits everywhere; 0: none.

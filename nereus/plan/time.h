@@ -1,9 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "nereus/cluster/cluster.h"
+#include "nereus/plan/link.h"
 #include "nereus/plan/plan.h"
 
 namespace nereus::plan {
@@ -21,6 +26,7 @@ enum class Operation : uint8_t {
   weight_sync
 };
 inline constexpr size_t kOperations = 9;
+std::string_view name_of(Operation operation);
 
 /// Constants of the machine at hand, which a running job corrects. Factors multiply the analytic time; 1 is
 /// the vendor's figure.
@@ -28,28 +34,45 @@ struct Calibration {
   double prefill_efficiency = 0.6, train_efficiency = 0.45, infer_efficiency = 0.55;  ///< of peak FLOP/s
   double memory_efficiency = 0.75;  ///< of memory bandwidth, decoding
   double decode_overhead = 2e-4;    ///< seconds a decode step, fixed
+  double layer_overhead = 4e-5;     ///< seconds below which no forward pass of a layer gets: its launches
   double overlap_slowdown = 1.3;    ///< of compute and communication while both run
-  /// Measured over predicted, by operation and regime (an empty regime is that of all); absent: 1.
+  /// Measured over predicted, by operation and regime (an empty regime is that of all); absent: 1. Those of
+  /// decode, infer and train scale their whole stage, the others their part of it.
   std::map<std::pair<Operation, std::string>, double> factors;
+  /// Seconds a stage (decode, infer, train) takes whatever its tokens, likewise; absent: 0.
+  std::map<std::pair<Operation, std::string>, double> offsets;
 
   double factor(Operation operation, const std::string& regime) const;
+  double offset(Operation operation, const std::string& regime) const;
 };
 
+/// What a stage waits for most. `tail`: the longest response alone takes most of the time, so that more
+/// devices do not help.
 enum class Bound : uint8_t { compute, memory_bandwidth, link, tail };
+std::string_view name_of(Bound bound);
 
 /// Seconds of one model-stage in one step, by what they are spent on.
 struct StageTime {
   ModelStage what;
-  double compute = 0, communication = 0, bubble = 0, optimizer = 0, overhead = 0;
+  double compute = 0;        ///< products, attention, reading of weights and KV
+  double communication = 0;  ///< what no compute hides
+  double bubble = 0;         ///< of the pipeline
+  double optimizer = 0;
+  double overhead = 0;  ///< fixed costs
+  double offload = 0;   ///< fetching and storing its state, where it leaves its devices when idle
   Bound bound = Bound::compute;
-  double total() const { return compute + communication + bubble + optimizer + overhead; }
+  double total() const { return compute + communication + bubble + optimizer + overhead + offload; }
 };
 
 /// One step: stages in the order of their dependencies; those on disjoint devices run at the same time.
 struct StepTime {
   std::vector<StageTime> stages;
-  double reward = 0, weight_sync = 0, offload = 0;
-  double total = 0;  ///< the longest path, seconds
+  double reward = 0;       ///< outside the models, beside the inference
+  double weight_sync = 0;  ///< of trained models to their other stages, after training
+  double offload = 0;      ///< sum over the stages, whose times contain it
+  double total = 0;        ///< the longest path, seconds
+
+  const StageTime* find(ModelStage what) const;
 };
 
 /// How a regime of a model-stage is named, so that calibration of one layout does not speak for another:
@@ -59,13 +82,16 @@ std::string regime_of(const Placement& placement);
 /// REQUIRES: the plan fits (check_memory).
 StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
                  const Calibration& calibration);
-/// One model-stage alone.
+/// One model-stage alone. `kv_pool_bytes`: of generation, on its fullest device; others ignore it.
 StageTime stage_time(const cluster::Cluster& cluster, const Job& job, const Placement& placement,
                      double kv_pool_bytes, const Calibration& calibration);
+/// Seconds in which what `from` has trained (all weights, or the adapter) reaches the devices of `to`.
+double sync_time(const cluster::Cluster& cluster, const Job& job, const Placement& from, const Placement& to,
+                 const Calibration& calibration);
 
 /// Seconds of one decode step of a replica with `batch` sequences of mean context `context` on tp devices of
-/// `kind`.
-double decode_step(const cluster::DeviceKind& kind, const spec::ModelConfig& model, int32_t tp, double batch,
-                   double context, double weight_bytes, const Calibration& calibration);
+/// `kind` that `link` joins.
+double decode_step(const cluster::DeviceKind& kind, const Link& link, const Model& model, int32_t tp,
+                   double batch, double context, double weight_bytes, const Calibration& calibration);
 
 }  // namespace nereus::plan

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+
+#include "nereus/plan/job.h"
+#include "nereus/plan/plan.h"
+
+namespace nereus::plan {
+
+/// Parameters of one layer in products (attention and MLP) and in norms.
+struct LayerSize {
+  double products = 0, norms = 0;
+};
+LayerSize layer_size(const spec::ModelConfig& config);
+/// All parameters of the model: layers, embedding, final norm, and its head (the vocabulary's unless tied, or
+/// one value's).
+double parameters(const Model& model);
+/// Parameters of the adapter on all linear layers, a unit of rank.
+double adapter_parameters_per_rank(const spec::ModelConfig& config);
+
+/// What one rank holds of a model.
+struct RankSize {
+  LayerRange layers;
+  double weights = 0;        ///< parameters
+  double products = 0;       ///< those of them that a token is multiplied with: without embedding and norms
+  double adapter = 0;        ///< parameters of the adapter
+  double largest_layer = 0;  ///< parameters of one layer
+  bool first = false, last = false;  ///< pipeline stages: embedding and head
+};
+/// REQUIRES: 0 <= pipeline < layout.pp. Of the fullest tensor rank where sizes do not divide.
+RankSize rank_size(const Model& model, const Layout& layout, int32_t pipeline);
+
+/// Bytes that a layer keeps of one token for its backward pass, with flash attention and SwiGLU:
+/// 10 h + 2 a d + 4 k d + 6 f for two-byte elements.
+double activation_bytes(const spec::ModelConfig& config, double element_bytes);
+/// Bytes of KV of one token over all layers, on the fullest rank of (pp, tp).
+double kv_bytes(const spec::ModelConfig& config, const Layout& layout, double element_bytes);
+/// Bytes of KV of one token and one device of no layout: 2 L k d.
+inline double kv_bytes(const spec::ModelConfig& config, double element_bytes) {
+  return kv_bytes(config, Layout{}, element_bytes);
+}
+
+/// FLOPs of a forward pass through `layers` layers: products of `tokens`, and causal attention whose sum of
+/// squared lengths is `squares`.
+double forward_flops(const spec::ModelConfig& config, double layers, double tokens, double squares);
+
+}  // namespace nereus::plan
