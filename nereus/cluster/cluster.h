@@ -39,8 +39,11 @@ struct Cluster {
   const DeviceKind& kind(int32_t device) const {
     return machines[static_cast<size_t>(machine_of(device))].kind;
   }
-  int32_t first_device(int32_t machine) const;
+  int32_t first_device(int32_t machine) const;  ///< REQUIRES: 0 <= machine <= machines.size()
 };
+
+/// The machine of every device: `machine_of` at once.
+std::vector<int32_t> machine_of_each(const Cluster& cluster);
 
 /// Vendors' figures of known devices by name ("A100-40", "A100-80", "H100", "H200", "B200", "V100-16", ...);
 /// null where unknown.

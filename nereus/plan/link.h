@@ -21,11 +21,11 @@ struct Links {
 };
 Links links_of(const cluster::Cluster& cluster, const Placement& placement);
 
-/// Seconds of an all-reduce of `bytes` among `ranks`: the faster of a ring (2 (n-1)/n bytes/bandwidth,
-/// 2 (n-1) messages) and of recursive doubling (log2 n times all bytes and one message; Thakur, Rabenseifner
-/// and Gropp, "Optimization of Collective Communication Operations in MPICH", 2005).
-double all_reduce(const Link& link, int32_t ranks, double bytes);
-/// The same of an all-gather or a reduce-scatter whose whole is `bytes`: half of a ring.
+/// Seconds of an all-gather, or of a reduce-scatter, whose whole is `bytes`: (n-1)/n bytes/bandwidth, as in a
+/// ring, in log2 n messages (recursive doubling and halving; Thakur, Rabenseifner and Gropp, "Optimization of
+/// Collective Communication Operations in MPICH", 2005).
 double all_gather(const Link& link, int32_t ranks, double bytes);
+/// Of an all-reduce: a reduce-scatter and an all-gather, or for small messages all bytes log2 n times.
+double all_reduce(const Link& link, int32_t ranks, double bytes);
 
 }  // namespace nereus::plan

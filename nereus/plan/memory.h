@@ -72,7 +72,11 @@ std::vector<DevicePeak> peaks(const cluster::Cluster& cluster, const Job& job, c
 /// leaves.
 Status check_memory(const cluster::Cluster& cluster, const Job& job, const Plan& plan);
 
-/// The longest response, in tokens, with which the plan still fits everywhere; 0: none.
+/// The same without words.
+bool fits(const cluster::Cluster& cluster, const Job& job, const Plan& plan);
+
+/// The longest response, in tokens and up to the actor's context, with which the plan still fits everywhere;
+/// 0: none.
 int64_t longest_response(const cluster::Cluster& cluster, const Job& job, const Plan& plan);
 
 }  // namespace nereus::plan

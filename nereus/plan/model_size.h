@@ -18,14 +18,16 @@ double parameters(const Model& model);
 /// Parameters of the adapter on all linear layers, a unit of rank.
 double adapter_parameters_per_rank(const spec::ModelConfig& config);
 
-/// What one rank holds of a model.
+/// What one rank holds of a model, in parameters.
 struct RankSize {
   LayerRange layers;
-  double weights = 0;        ///< parameters
-  double products = 0;       ///< those of them that a token is multiplied with: without embedding and norms
-  double adapter = 0;        ///< parameters of the adapter
-  double largest_layer = 0;  ///< parameters of one layer
-  bool first = false, last = false;  ///< pipeline stages: embedding and head
+  double weights = 0;                ///< all
+  double products = 0;               ///< what a token is multiplied with: without embedding and norms
+  double head = 0;                   ///< of the products: the head, tied or not
+  double adapter = 0;                ///< of the LoRA adapter
+  double largest_layer = 0;          ///< one layer
+  double largest_part = 0;           ///< the largest of layer, embedding and head
+  bool first = false, last = false;  ///< pipeline stages
 };
 /// REQUIRES: 0 <= pipeline < layout.pp. Of the fullest tensor rank where sizes do not divide.
 RankSize rank_size(const Model& model, const Layout& layout, int32_t pipeline);
@@ -40,8 +42,9 @@ inline double kv_bytes(const spec::ModelConfig& config, double element_bytes) {
   return kv_bytes(config, Layout{}, element_bytes);
 }
 
-/// FLOPs of a forward pass through `layers` layers: products of `tokens`, and causal attention whose sum of
-/// squared lengths is `squares`.
-double forward_flops(const spec::ModelConfig& config, double layers, double tokens, double squares);
+/// FLOPs of a forward pass on one rank: products of `tokens`, the head on the `scored` ones, and causal
+/// attention, whose sum of squared lengths is `squares`.
+double forward_flops(const spec::ModelConfig& config, const RankSize& size, int32_t tp, double tokens,
+                     double squares, double scored);
 
 }  // namespace nereus::plan

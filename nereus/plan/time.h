@@ -85,6 +85,9 @@ StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& pl
 /// One model-stage alone. `kv_pool_bytes`: of generation, on its fullest device; others ignore it.
 StageTime stage_time(const cluster::Cluster& cluster, const Job& job, const Placement& placement,
                      double kv_pool_bytes, const Calibration& calibration);
+/// The same over links that are known already.
+StageTime stage_time(const Job& job, const Placement& placement, const Links& links, double kv_pool_bytes,
+                     const Calibration& calibration);
 /// Seconds in which what `from` has trained (all weights, or the adapter) reaches the devices of `to`.
 double sync_time(const cluster::Cluster& cluster, const Job& job, const Placement& from, const Placement& to,
                  const Calibration& calibration);
