@@ -168,7 +168,8 @@ void scale_all(Matrix c, float beta) {
   }
 }
 
-/// REQUIRES: no size is zero.
+}  // namespace
+
 void library_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta) {
   a = normalized(a);
   b = normalized(b);
@@ -186,8 +187,6 @@ void library_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta) {
                        .element = Element::f32};
   run(*cached(key), a.data, b.data, c.data);
 }
-
-}  // namespace
 
 namespace {
 

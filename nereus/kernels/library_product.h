@@ -20,6 +20,9 @@ bool library_reads(int64_t in, int64_t out, Element element);
 /// Whether oneDNN multiplies tiles of bf16 (AMX) here.
 bool library_has_tiles();
 
+/// c = a · b + beta · c by oneDNN, as gemm. REQUIRES: no empty size.
+void library_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta);
+
 /// y = x · W + beta · y by oneDNN, x in the element of the weights with its row stride. REQUIRES:
 /// library_reads.
 void library_multiply(const BlockedWeights& weights, const void* x, int64_t x_stride, Matrix y,

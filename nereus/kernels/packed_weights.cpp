@@ -13,6 +13,7 @@
 #include "nereus/kernels/panel_kernels.h"
 #include "nereus/kernels/parallel.h"
 #include "nereus/kernels/rows.h"
+#include "nereus/kernels/split_gemm.h"
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -118,6 +119,12 @@ struct PackedWeights::State {
   Memory packed;
 
   BlockedWeights blocked() const { return {packed.get(), in, out, layout.element}; }
+  /// Wᵀ, of fp32 weights. REQUIRES: rows order.
+  ColumnGroups groups() const {
+    return {{static_cast<const float*>(packed.get()), in, out, layout.width, 1},
+            layout.width,
+            layout.panel_elements()};
+  }
 };
 
 PackedWeights::PackedWeights(ConstMatrix weights, Element element) {
@@ -202,6 +209,9 @@ void PackedWeights::multiply(ConstMatrix x, Matrix y, float beta) const {
     if (!few) return library_multiply(state.blocked(), product.x, product.x_stride, y, accumulate);
     const PairKernels& kernels = pair_kernels(has_tiles() ? PairIsa::amx : PairIsa::avx512_bf16);
     return run(product, kernels, kernels.multiply);
+  }
+  if (state.layout.element == Element::f32 && !few && split_gemm_pays(x.rows, state.in, state.out)) {
+    return split_gemm(x, state.groups(), y, beta, library_gemm);
   }
   if (state.library && !few) return library_multiply(state.blocked(), x.data, x.row_stride, y, accumulate);
   const PanelKernels& kernels = panel_kernels(best_isa());

@@ -62,12 +62,38 @@ MatrixView<T> block_of(MatrixView<T> matrix, int64_t row, int64_t rows, int64_t 
           matrix.col_stride};
 }
 
-/// One thread's part of a product: all of its rows and columns, over the whole depth.
+/// Some columns of the right factor at some depths.
+struct RightBlock {
+  const ColumnGroups& factor;
+  int64_t depth_begin, depth, column_begin, columns;
+
+  /// Calls f(matrix, first) for what lies in each group; `first` counts columns from the block's own.
+  template <class F>
+  void for_each_group(const F& f) const {
+    for (int64_t j = column_begin; j < column_begin + columns;) {
+      const int64_t group = j / factor.width, inside = j % factor.width;
+      const int64_t count = std::min(factor.width - inside, column_begin + columns - j);
+      ConstMatrix matrix = factor.all;
+      matrix.data += group * factor.group_stride;
+      f(block_of(matrix, depth_begin, depth, inside, count), j - column_begin);
+      j += count;
+    }
+  }
+};
+
+/// One thread's part of a product: the rows of a and c, `columns` from the first one on, over the whole
+/// depth.
 class Part {
  public:
-  Part(ConstMatrix a, ConstMatrix b, Matrix c, const SplitKernels& kernels, DenseProduct plain,
-       Workspace& workspace)
-      : a_(a), b_(b), c_(c), kernels_(kernels), plain_(plain), workspace_(workspace) {}
+  Part(ConstMatrix a, const ColumnGroups& b, int64_t first_column, Matrix c, const SplitKernels& kernels,
+       DenseProduct plain, Workspace& workspace)
+      : a_(a),
+        b_(b),
+        first_column_(first_column),
+        c_(c),
+        kernels_(kernels),
+        plain_(plain),
+        workspace_(workspace) {}
 
   void multiply(float beta) {
     const int64_t depth = run_length(a_.cols, kMaxDepth, kSplitDepth);
@@ -83,18 +109,17 @@ class Part {
     const int64_t columns = run_length(c_.cols, kRightBytes / panel_bytes * kSplitLines, kSplitLines);
     bool left_finite = true;
     for (int64_t j = 0; j < c_.cols; j += columns) {
-      const ConstMatrix b = block_of(b_, k, depth, j, std::min(columns, c_.cols - j));
-      const bool finite =
-          kernels_.pack_right({b.data, b.col_stride, b.row_stride, b.cols, depth}, workspace_.right);
+      const RightBlock b{b_, k, depth, first_column_ + j, std::min(columns, c_.cols - j)};
+      const bool finite = pack_right(b);
       for (int64_t i = 0; i < c_.rows; i += rows) {
         const ConstMatrix a = block_of(a_, i, std::min(rows, c_.rows - i), k, depth);
         if (j == 0 || rows < c_.rows) {
           left_finite =
               kernels_.pack_left({a.data, a.row_stride, a.col_stride, a.rows, depth}, workspace_.left);
         }
-        const Matrix c = block_of(c_, i, a.rows, j, b.cols);
+        const Matrix c = block_of(c_, i, a.rows, j, b.columns);
         if (!finite || !left_finite) {
-          plain_(a, b, c, beta);
+          multiply_plainly(a, b, c, beta);
           continue;
         }
         kernels_.multiply({workspace_.left, workspace_.right, c.data, c.row_stride, c.rows, c.cols,
@@ -103,7 +128,26 @@ class Part {
     }
   }
 
-  ConstMatrix a_, b_;
+  /// False where a value has no parts.
+  bool pack_right(const RightBlock& b) {
+    const int64_t panel_elements = ceil_div(b.depth, kSplitDepth) * kSplitStepElements;
+    bool finite = true;
+    b.for_each_group([&](ConstMatrix group, int64_t first) {
+      const SplitSource source{group.data, group.col_stride, group.row_stride, group.cols, group.rows};
+      finite &= kernels_.pack_right(source, workspace_.right + first / kSplitLines * panel_elements);
+    });
+    return finite;
+  }
+
+  void multiply_plainly(ConstMatrix a, const RightBlock& b, Matrix c, float beta) {
+    b.for_each_group([&](ConstMatrix group, int64_t first) {
+      plain_(a, group, block_of(c, 0, c.rows, first, group.cols), beta);
+    });
+  }
+
+  ConstMatrix a_;
+  const ColumnGroups& b_;
+  int64_t first_column_;
   Matrix c_;
   const SplitKernels& kernels_;
   DenseProduct plain_;
@@ -149,7 +193,7 @@ bool split_gemm_pays(int64_t m, int64_t k, int64_t n) {
   return m >= 128 && n >= 96 && k >= 64 && has_tiles();
 }
 
-void split_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta, DenseProduct plain) {
+void split_gemm(ConstMatrix a, const ColumnGroups& b, Matrix c, float beta, DenseProduct plain) {
 #ifdef __x86_64__
   const SplitKernels& kernels = amx::split_kernels();
 #else
@@ -160,8 +204,7 @@ void split_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta, DenseProduct
     thread_local Workspace workspace;
     const Range rows = range_of(c.rows, index / grid.across, grid.down);
     const Range columns = range_of(c.cols, index % grid.across, grid.across);
-    Part part(block_of(a, rows.first, rows.count, 0, a.cols),
-              block_of(b, 0, a.cols, columns.first, columns.count),
+    Part part(block_of(a, rows.first, rows.count, 0, a.cols), b, columns.first,
               block_of(c, rows.first, rows.count, columns.first, columns.count), kernels, plain, workspace);
     part.multiply(beta);
   });

@@ -7,6 +7,13 @@ namespace nereus::kernels {
 /// c = a · b + beta · c in fp32, as gemm.
 using DenseProduct = void (*)(ConstMatrix a, ConstMatrix b, Matrix c, float beta);
 
+/// The right factor of a product, [rows, cols]. Its columns lie in groups: group g, of columns g * width to
+/// (g + 1) * width, is the matrix at data + g * group_stride. A plain matrix is one group.
+struct ColumnGroups {
+  ConstMatrix all;  ///< sizes of the whole; data and strides of the first group
+  int64_t width, group_stride;
+};
+
 /// Whether split_gemm runs here and is faster than oneDNN's fp32 product [m, k] · [k, n].
 bool split_gemm_pays(int64_t m, int64_t k, int64_t n);
 
@@ -14,6 +21,9 @@ bool split_gemm_pays(int64_t m, int64_t k, int64_t n);
 /// 1e-33 lose bits. Blocks with infinities or NaN go to `plain`, which may be called from several threads at
 /// once. Bits of the result don't depend on the number of threads. Thread-safe. REQUIRES: has_tiles(), no
 /// empty size, beta 0 or 1.
-void split_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta, DenseProduct plain);
+void split_gemm(ConstMatrix a, const ColumnGroups& b, Matrix c, float beta, DenseProduct plain);
+inline void split_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta, DenseProduct plain) {
+  split_gemm(a, ColumnGroups{b, b.cols, 0}, c, beta, plain);
+}
 
 }  // namespace nereus::kernels

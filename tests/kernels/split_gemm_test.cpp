@@ -268,5 +268,29 @@ TEST_F(SplitGemm, GemmTakesItWhereItPays) {
   EXPECT_FALSE(split_gemm_pays(2048, 16, 576));
 }
 
+// Packed weights lie in groups of columns; the product is that of the plain matrix bit for bit.
+TEST_F(SplitGemm, PackedWeightsTakeItForManyRows) {
+  RandomStream stream(39, 1);
+  for (const Size& size : std::vector<Size>{{300, 576, 960}, {129, 70, 97}, {200, 1000, 3001}}) {
+    const RandomMatrix x(size.m, size.k, stream), weights(size.n, size.k, stream);
+    RandomMatrix y(size.m, size.n, stream), expected = y;
+    PackedWeights(weights.input(), Element::f32).multiply(x.input(), y.view(), 1);
+    split_gemm(x.input(), weights.input().transposed(), expected.view(), 1, unreachable);
+    EXPECT_EQ(y.values, expected.values) << size.m << " x " << size.k << " x " << size.n;
+  }
+}
+
+TEST_F(SplitGemm, PackedWeightsWithInfinities) {
+  RandomStream stream(40, 1);
+  RandomMatrix x(150, 200, stream), weights(150, 200, stream);
+  for (int64_t k = 0; k < 200; ++k) weights.at(9, k) = k == 100 ? 0.5F : 0.0F;
+  x.at(5, 100) = std::numeric_limits<float>::infinity();
+  weights.at(130, 7) = NAN;
+  RandomMatrix y(150, 150, stream), expected = y;
+  PackedWeights(weights.input(), Element::f32).multiply(x.input(), y.view());
+  by_definition(x.input(), weights.input().transposed(), expected.view(), 0);
+  expect_same_class(y, expected);
+}
+
 }  // namespace
 }  // namespace nereus::kernels
