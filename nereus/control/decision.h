@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "nereus/base/json.h"
+#include "nereus/cluster/cluster.h"
+#include "nereus/plan/plan.h"
+
+namespace nereus::control {
+
+/// What made the controller search for plans.
+enum class Trigger : uint8_t {
+  none,      ///< nothing did: no search
+  start,     ///< there is no plan
+  lost,      ///< a device of the plan has gone
+  devices,   ///< devices came, or others than the plan's went
+  memory,    ///< a predicted peak passes a device's memory within the coming steps
+  drift,     ///< the predicted step differs from what it was at the last search
+  cool_down  ///< one of the above, put off until the cool-down was over
+};
+inline constexpr size_t kTriggers = 7;
+std::string_view name_of(Trigger trigger);
+
+enum class Action : uint8_t {
+  stay,
+  change,
+  wait  ///< no plan fits the devices that are left
+};
+std::string_view name_of(Action action);
+
+/// What the coming step shall run, and why.
+struct Decision {
+  int64_t step = 0;  ///< the last step that was observed; -1: none
+  Action action = Action::stay;
+  Trigger trigger = Trigger::none;
+  bool forced = false;    ///< no gain was asked for
+  double stay = 0;        ///< seconds of the coming step under the plan that ran, 0: it can't run
+  double predicted = 0;   ///< seconds of the coming step under the plan decided on
+  double transition = 0;  ///< seconds predicted for the transition
+  std::string reason;     ///< one sentence
+  double observed = 0;    ///< what came of it: seconds of that step; 0: not known yet
+  double observed_transition = 0;
+};
+/// One line of the log.
+OrderedJson to_json(const Decision& decision);
+
+/// A transition to be priced. `from` is null where nothing runs; its devices are numbered in `before`.
+struct Move {
+  const cluster::Cluster& before;
+  const plan::Plan* from;
+  const cluster::Cluster& now;
+  const plan::Plan& to;
+};
+
+/// Seconds of a transition, or the reason why it is refused.
+using TransitionCost = std::function<Result<double>(const Move&)>;
+
+}  // namespace nereus::control
