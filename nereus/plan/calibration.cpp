@@ -1,0 +1,38 @@
+#include <array>
+
+#include "nereus/plan/time.h"
+
+namespace nereus::plan {
+namespace {
+
+double value_of(const std::map<std::pair<Operation, std::string>, double>& values, Operation operation,
+                const std::string& regime, double otherwise) {
+  if (values.empty()) return otherwise;
+  auto found = values.find({operation, regime});
+  if (found == values.end()) found = values.find({operation, ""});
+  return found == values.end() ? otherwise : found->second;
+}
+
+}  // namespace
+
+std::string_view name_of(Operation operation) {
+  constexpr std::array<std::string_view, kOperations> kNames{"prefill",   "decode",        "infer",
+                                                             "train",     "optimizer",     "tensor_link",
+                                                             "data_link", "pipeline_link", "weight_sync"};
+  return kNames[static_cast<size_t>(operation)];
+}
+
+double Calibration::factor(Operation operation, const std::string& regime) const {
+  return value_of(factors, operation, regime, 1);
+}
+
+double Calibration::offset(Operation operation, const std::string& regime) const {
+  return value_of(offsets, operation, regime, 0);
+}
+
+std::string regime_of(const Placement& placement) {
+  return std::string(name_of(placement.what.role)) + "/tp" + std::to_string(placement.layout.tp) + "/pp" +
+         std::to_string(placement.layout.pp);
+}
+
+}  // namespace nereus::plan

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "nereus/plan/options.h"
+
+namespace nereus::plan {
+
+/// Options of one model-stage, and the stages before it whose devices it shares (bits, as in Turn).
+struct Choices {
+  ModelStage what;
+  std::vector<const Option*> options;
+  uint32_t conflicts = 0;
+};
+
+/// One option of every model-stage, in the order of model_stages, and the predicted step.
+struct Combination {
+  std::vector<const Option*> options;
+  double seconds = 0;
+};
+
+/// What combinations are priced with.
+struct Pricing {
+  const cluster::Cluster& cluster;
+  const Job& job;
+  const Calibration& calibration;
+  std::function<bool()> expired;  ///< whether to stop with the best so far
+};
+
+/// The `top` fastest combinations that fit in memory and take less than `bound` seconds, fastest first: exact
+/// over the given choices unless time runs out. Options of one model are joined first, and those beaten in
+/// time and in the bytes of every class of devices dropped; then the models are joined. Pure but for the
+/// clock.
+std::vector<Combination> combine(const Pricing& pricing, const std::vector<Choices>& choices, size_t top,
+                                 double bound);
+
+/// Seconds below which no combination of the choices gets.
+double lower_bound(const Job& job, const std::vector<Choices>& choices);
+
+}  // namespace nereus::plan

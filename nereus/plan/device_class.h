@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "nereus/plan/options.h"
+
+namespace nereus::plan {
+
+/// Devices that no combination of the given grids can tell apart: of one kind, and with the same pipeline
+/// index in every grid. Memory is checked once a class. Immutable; thread-safe.
+class DeviceClasses {
+ public:
+  DeviceClasses(const cluster::Cluster& cluster, const std::vector<const Grid*>& grids, double utilization);
+
+  size_t count() const { return room_.size(); }
+  /// Bytes that may be filled beside the context, by class.
+  const std::vector<double>& room() const { return room_; }
+  /// Pipeline index by class; -1 where the grid has no device. REQUIRES: one of the grids given.
+  const std::vector<int32_t>& pipeline(const Grid* grid) const { return pipelines_.at(grid); }
+
+  /// Machines with the same devices of every class count as one kind of host.
+  size_t hosts() const { return host_room_.size(); }
+  const std::vector<double>& host_room() const { return host_room_; }  ///< bytes that may be filled
+  /// Devices of each class on a host.
+  const std::vector<int32_t>& host_devices(size_t host) const { return host_devices_[host]; }
+
+ private:
+  std::vector<double> room_;
+  std::map<const Grid*, std::vector<int32_t>> pipelines_;
+  std::vector<double> host_room_;
+  std::vector<std::vector<int32_t>> host_devices_;  ///< [hosts][classes]
+};
+
+}  // namespace nereus::plan

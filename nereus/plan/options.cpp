@@ -1,0 +1,119 @@
+#include "nereus/plan/options.h"
+
+#include <algorithm>
+
+#include "nereus/plan/memory.h"
+#include "nereus/plan/work.h"
+
+namespace nereus::plan {
+namespace {
+
+constexpr int32_t kMostMicroBatch = 64;
+
+/// Adds the placement as it is and as one that leaves.
+void add_both(std::vector<Placement>& result, Placement placement) {
+  for (const bool leaves : {false, true}) {
+    placement.leaves_when_idle = leaves;
+    result.push_back(placement);
+  }
+}
+
+std::vector<Need> needs_of(const Job& job, const Placement& placement) {
+  std::vector<Need> needs;
+  for (int32_t p = 0; p < placement.layout.pp; ++p) {
+    const Footprint bytes = footprint(job, placement, p);
+    const double weights = bytes.running[Component::weights];
+    needs.push_back({weights, bytes.idle.total() - weights, bytes.running.total() - weights,
+                     bytes.running[Component::kv_pool]});
+  }
+  return needs;
+}
+
+bool fits_alone(const std::vector<Need>& needs, double largest) {
+  return std::all_of(needs.begin(), needs.end(),
+                     [&](const Need& need) { return need.weights + need.running <= largest * (1 + 1e-9); });
+}
+
+/// Bytes for KV if nothing else were on the roomiest device: an upper bound.
+double most_kv(const std::vector<Need>& needs, double largest) {
+  double least = largest;
+  for (const Need& need : needs) least = std::min(least, largest - need.weights - need.running + need.kv);
+  return least;
+}
+
+/// Whether a is at least as good as b in time and in every byte. Both are on one grid.
+bool beats(const Option& a, const Option& b) {
+  if (a.seconds > b.seconds || a.shards_weights() != b.shards_weights()) return false;
+  if (a.placement.leaves_when_idle != b.placement.leaves_when_idle) return false;
+  for (size_t p = 0; p < a.needs.size(); ++p) {
+    if (a.needs[p].weights > b.needs[p].weights || a.needs[p].idle > b.needs[p].idle ||
+        a.needs[p].running > b.needs[p].running)
+      return false;
+  }
+  return true;
+}
+
+/// Keeps the options that no other beats; of equals the first.
+std::vector<Option> unbeaten(std::vector<Option> options) {
+  std::stable_sort(options.begin(), options.end(),
+                   [](const Option& a, const Option& b) { return a.seconds < b.seconds; });
+  std::vector<Option> kept;
+  for (Option& option : options) {
+    if (std::none_of(kept.begin(), kept.end(), [&](const Option& other) { return beats(other, option); }))
+      kept.push_back(std::move(option));
+  }
+  return kept;
+}
+
+}  // namespace
+
+Placement placement_of(const Option& option) {
+  Placement placement = option.placement;
+  placement.devices = option.grid->devices;
+  return placement;
+}
+
+int64_t most_replicas(const Job& job, ModelStage what) {
+  return what.stage == Stage::train ? std::max<int64_t>(1, job.samples() / job.minibatches) : job.samples();
+}
+
+std::vector<Placement> placements_on(const Job& job, ModelStage what, const Grid& grid) {
+  std::vector<Placement> result;
+  Placement placement{.what = what, .devices = {}, .layout = grid.layout};
+  if (what.stage == Stage::generate) {
+    add_both(result, placement);
+    return result;
+  }
+  const int64_t sequences = sequences_of_replica(job, placement);
+  for (int32_t size = 1; size <= std::min<int64_t>(sequences, kMostMicroBatch); size *= 2) {
+    placement.micro_batch = size;
+    if (what.stage == Stage::infer) {
+      add_both(result, placement);
+      continue;
+    }
+    for (const bool recompute : {false, true}) {
+      placement.recompute = recompute;
+      for (int32_t zero = grid.layout.dp > 1 ? 0 : 1; zero <= (grid.layout.dp > 1 ? 3 : 1); ++zero) {
+        placement.zero = zero;
+        add_both(result, placement);
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<Option> options_on(const Job& job, ModelStage what, const Grid& grid, double largest,
+                               const Calibration& calibration, int64_t& priced) {
+  std::vector<Option> options;
+  for (Placement& placement : placements_on(job, what, grid)) {
+    std::vector<Need> needs = needs_of(job, placement);
+    if (!fits_alone(needs, largest)) continue;
+    ++priced;
+    const double pool = what.stage == Stage::generate ? most_kv(needs, largest) : 0;
+    const double seconds = stage_time(job, placement, grid.links, pool, calibration).total();
+    options.push_back({std::move(placement), &grid, std::move(needs), seconds});
+  }
+  return unbeaten(std::move(options));
+}
+
+}  // namespace nereus::plan

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <vector>
+
+#include "nereus/plan/grid.h"
+#include "nereus/plan/time.h"
+
+namespace nereus::plan {
+
+/// Bytes of one rank, as combinations need them: weights may be shared with another stage of the model.
+struct Need {
+  double weights = 0;
+  double idle = 0, running = 0;  ///< all else between the turns and during its own
+  double kv = 0;                 ///< of `running`: KV of one sequence, the least that generation needs
+};
+
+/// One way to place a model-stage.
+struct Option {
+  Placement placement;  ///< without its devices: those of the grid
+  const Grid* grid = nullptr;
+  std::vector<Need> needs;  ///< by pipeline index
+  double seconds = 0;       ///< of a step; of generation with as much KV as the device has room for alone
+
+  bool shards_weights() const { return placement.what.stage == Stage::train && placement.zero >= 3; }
+  bool shares_weights(const Option& other) const {
+    return grid == other.grid && !shards_weights() && !other.shards_weights();
+  }
+};
+
+/// The placement of an option, with its devices.
+Placement placement_of(const Option& option);
+
+/// Everything that the search considers for one model-stage on a grid: micro-batches in powers of two, and
+/// for training recomputation and ZeRO 0 to 3; each staying and leaving when idle. Devices are left out.
+std::vector<Placement> placements_on(const Job& job, ModelStage what, const Grid& grid);
+
+/// Those that fit when they are alone, without the ones that another on the same grid beats in time and
+/// memory. `largest`: bytes that the roomiest device may fill, its context left out. `priced` is raised by
+/// their number.
+std::vector<Option> options_on(const Job& job, ModelStage what, const Grid& grid, double largest,
+                               const Calibration& calibration, int64_t& priced);
+
+/// Replicas beyond which some would have no sequence.
+int64_t most_replicas(const Job& job, ModelStage what);
+
+}  // namespace nereus::plan

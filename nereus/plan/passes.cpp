@@ -1,0 +1,182 @@
+#include "nereus/plan/passes.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "nereus/plan/model_size.h"
+#include "nereus/plan/work.h"
+
+namespace nereus::plan {
+namespace {
+
+/// Bytes that AdamW reads and writes of a parameter: master and moments both ways, gradient, weight.
+constexpr double kOptimizerBytes = 30;
+
+/// How often the forward pass is paid, in FLOPs and in all-reduces of the tensor axis.
+struct Passes {
+  double flops = 1, collectives = 1;
+};
+
+Passes passes_of(const Model& model, const Placement& placement) {
+  if (placement.what.stage == Stage::infer) return {};
+  // The frozen base of an adapter has no gradients of weights: two passes in place of three.
+  const double again = placement.recompute ? 1 : 0;
+  return {(model.lora_rank > 0 ? 2 : 3) + again, 2 + again};
+}
+
+/// A pipeline stage's seconds for one micro-batch.
+struct StageCost {
+  double compute = 0, communication = 0;
+  double total() const { return compute + communication; }
+};
+
+/// All that a placement's formulas are made of.
+struct Run {
+  const Job& job;
+  const Placement& placement;
+  const Model& model;
+  const Links& links;
+  const Calibration& calibration;
+  Passes passes;
+  Work work;             ///< of an average micro-batch
+  double micro_batches;  ///< of a minibatch and replica
+  std::string regime;
+
+  bool trains() const { return placement.what.stage == Stage::train; }
+  double efficiency() const { return trains() ? calibration.train_efficiency : calibration.infer_efficiency; }
+  double memory_bandwidth() const { return links.slowest.memory_bandwidth * calibration.memory_efficiency; }
+};
+
+Run run_of(const Job& job, const Placement& placement, const Links& links, const Calibration& calibration) {
+  const Model& model = *job.find(placement.what.role);
+  const double sequences = static_cast<double>(sequences_of_replica(job, placement));
+  const double micro_batches = static_cast<double>(plan::micro_batches(job, placement));
+  return {.job = job,
+          .placement = placement,
+          .model = model,
+          .links = links,
+          .calibration = calibration,
+          .passes = passes_of(model, placement),
+          .work = work_of(job.lengths, sequences / micro_batches),
+          .micro_batches = micro_batches,
+          .regime = regime_of(placement)};
+}
+
+/// The slowest of products, reading the weights, and launching kernels.
+double compute_seconds(const Run& run, const RankSize& size) {
+  const spec::ModelConfig& config = run.model.config;
+  double flops = run.passes.flops * forward_flops(config, size, run.placement.layout.tp, run.work.tokens,
+                                                  run.work.squares, run.work.scored);
+  flops += (run.trains() ? 3 : 1) * 2 * size.adapter * run.work.tokens;
+  const double products = flops / (run.links.slowest.flops * run.efficiency());
+  const double reading = run.passes.flops * run.job.weight_bytes * size.products / run.memory_bandwidth();
+  const double launches =
+      run.passes.flops * run.calibration.layer_overhead * static_cast<double>(size.layers.count());
+  return std::max({products, reading, launches});
+}
+
+/// All-reduces of the tensor axis, two a layer and pass, and sends to the next pipeline stage.
+double communication_seconds(const Run& run, const RankSize& size) {
+  const double bytes = run.job.weight_bytes * run.work.tokens * static_cast<double>(run.model.config.hidden);
+  const int32_t tp = run.placement.layout.tp;
+  const double tensor = 2 * run.passes.collectives * static_cast<double>(size.layers.count()) *
+                        all_reduce(run.links.tensor, tp, bytes) *
+                        run.calibration.factor(Operation::tensor_link, run.regime);
+  if (size.last) return tensor;
+  const double hops = run.trains() ? 2 : 1;
+  return tensor + hops * (bytes / tp / run.links.pipeline.bandwidth + run.links.pipeline.latency) *
+                      run.calibration.factor(Operation::pipeline_link, run.regime);
+}
+
+std::vector<StageCost> stage_costs(const Run& run) {
+  std::vector<StageCost> costs;
+  for (int32_t p = 0; p < run.placement.layout.pp; ++p) {
+    const RankSize size = rank_size(run.model, run.placement.layout, p);
+    costs.push_back({compute_seconds(run, size), communication_seconds(run, size)});
+  }
+  return costs;
+}
+
+double trained_parameters(const Run& run, const RankSize& size) {
+  return run.model.lora_rank > 0 ? size.adapter : size.weights;
+}
+
+/// Gradients and weights of one update over the data axis.
+double data_seconds(const Run& run, const RankSize& size) {
+  const Placement& placement = run.placement;
+  const Link& link = run.links.data;
+  const int32_t dp = placement.layout.dp;
+  const double trained = trained_parameters(run, size), frozen = size.weights + size.adapter - trained;
+  const double gradients = trained * run.job.gradient_bytes, weights = trained * run.job.weight_bytes;
+  double seconds = 0;
+  if (placement.zero == 0) {
+    seconds = all_reduce(link, dp, gradients);
+  } else if (placement.zero == 1) {
+    seconds = all_gather(link, dp, gradients) + all_gather(link, dp, weights);
+  } else if (placement.zero == 2) {
+    seconds = run.micro_batches * all_gather(link, dp, gradients) + all_gather(link, dp, weights);
+  } else {
+    // Weights arrive for the forward and for the backward pass of every micro-batch.
+    const double all = weights + frozen * run.job.weight_bytes;
+    seconds = run.micro_batches * (all_gather(link, dp, gradients) + 2 * all_gather(link, dp, all));
+  }
+  return seconds * run.calibration.factor(Operation::data_link, run.regime);
+}
+
+/// What the data axis adds to an update: it runs beside the last micro-batch, or beside all of them where
+/// they all wait for it.
+double exposed_data_seconds(const Run& run, const StageCost& slowest) {
+  if (run.placement.layout.dp < 2) return 0;
+  double most = 0;
+  for (int32_t p = 0; p < run.placement.layout.pp; ++p)
+    most = std::max(most, data_seconds(run, rank_size(run.model, run.placement.layout, p)));
+  const double beside = slowest.compute * (run.placement.zero >= 2 ? run.micro_batches : 1);
+  return exposed(most, beside, run.calibration.overlap_slowdown);
+}
+
+double optimizer_seconds(const Run& run) {
+  double most = 0;
+  for (int32_t p = 0; p < run.placement.layout.pp; ++p)
+    most = std::max(most, trained_parameters(run, rank_size(run.model, run.placement.layout, p)));
+  const double local = most / (run.placement.zero >= 1 ? run.placement.layout.dp : 1);
+  return kOptimizerBytes * local / run.memory_bandwidth() *
+         run.calibration.factor(Operation::optimizer, run.regime);
+}
+
+Bound bound_of(const StageTime& time) {
+  if (time.communication > time.compute + time.bubble) return Bound::link;
+  return time.optimizer > time.compute + time.bubble ? Bound::memory_bandwidth : Bound::compute;
+}
+
+}  // namespace
+
+double exposed(double communication, double compute, double slowdown) {
+  const double both = std::min(communication, compute);
+  return std::min(communication, std::max(communication - compute, 0.0) + (slowdown - 1) * both);
+}
+
+StageTime pass_time(const Job& job, const Placement& placement, const Links& links,
+                    const Calibration& calibration) {
+  const Run run = run_of(job, placement, links, calibration);
+  const std::vector<StageCost> costs = stage_costs(run);
+  const auto slowest =
+      *std::max_element(costs.begin(), costs.end(),
+                        [](const StageCost& a, const StageCost& b) { return a.total() < b.total(); });
+  StageTime time{.what = placement.what};
+  time.compute = run.micro_batches * slowest.compute;
+  time.communication = run.micro_batches * slowest.communication;
+  time.bubble = -slowest.total();
+  for (const StageCost& cost : costs) time.bubble += cost.total();
+  if (run.trains()) {
+    const double count = static_cast<double>(updates(job));
+    time.communication += exposed_data_seconds(run, slowest);
+    time.compute *= count;
+    time.communication *= count;
+    time.bubble *= count;
+    time.optimizer = count * optimizer_seconds(run);
+  }
+  time.bound = bound_of(time);
+  return time;
+}
+
+}  // namespace nereus::plan

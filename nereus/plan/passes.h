@@ -1,0 +1,16 @@
+#pragma once
+
+#include "nereus/plan/time.h"
+
+namespace nereus::plan {
+
+/// Seconds of training or inference of one model-stage, before factors and offsets of its regime.
+/// REQUIRES: placement.what.stage is train or infer.
+StageTime pass_time(const Job& job, const Placement& placement, const Links& links,
+                    const Calibration& calibration);
+
+/// What is left of `communication` seconds beside `compute` seconds that run at the same time, both slowed by
+/// `slowdown` while they do.
+double exposed(double communication, double compute, double slowdown);
+
+}  // namespace nereus::plan

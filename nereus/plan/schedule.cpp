@@ -1,0 +1,49 @@
+#include "nereus/plan/schedule.h"
+
+#include <algorithm>
+#include <array>
+
+namespace nereus::plan {
+
+double course(const std::vector<Turn>& turns, double reward_seconds, bool asynchronous) {
+  std::array<double, 32> ends{};
+  double generated = 0, inferred = 0, last = reward_seconds;
+  for (size_t i = 0; i < turns.size(); ++i) {
+    const Turn& turn = turns[i];
+    double start = turn.what.stage == Stage::infer   ? generated
+                   : turn.what.stage == Stage::train ? inferred
+                                                     : 0;
+    for (size_t other = 0; other < i; ++other) {
+      if ((turn.conflicts >> other & 1U) != 0) start = std::max(start, ends[other]);
+    }
+    ends[i] = start + turn.seconds;
+    last = std::max(last, ends[i]);
+    if (turn.what.stage == Stage::generate) {
+      generated = asynchronous ? 0 : ends[i];
+      inferred = generated + reward_seconds;
+    } else if (turn.what.stage == Stage::infer) {
+      inferred = std::max(inferred, ends[i]);
+    }
+  }
+  return last;
+}
+
+std::vector<uint32_t> conflicts_of(const Plan& plan) {
+  int32_t devices = 0;
+  for (const Placement& placement : plan.placements) {
+    for (const int32_t device : placement.devices) devices = std::max(devices, device + 1);
+  }
+  std::vector<uint32_t> users(static_cast<size_t>(devices), 0), result;
+  for (size_t i = 0; i < plan.placements.size(); ++i) {
+    uint32_t conflicts = 0;
+    for (const int32_t device : plan.placements[i].devices) {
+      uint32_t& here = users[static_cast<size_t>(device)];
+      conflicts |= here;
+      here |= 1U << i;
+    }
+    result.push_back(conflicts);
+  }
+  return result;
+}
+
+}  // namespace nereus::plan

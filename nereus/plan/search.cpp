@@ -1,0 +1,265 @@
+#include "nereus/plan/search.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "nereus/base/clock.h"
+#include "nereus/plan/combine.h"
+#include "nereus/plan/explain.h"
+#include "nereus/plan/pools.h"
+
+namespace nereus::plan {
+namespace {
+
+/// Fastest and smallest options of a stage that a first look, and combinations of separate pools, are made
+/// of.
+constexpr size_t kFew = 6;
+
+/// What one pool of devices offers. `options` keep their addresses.
+struct Offers {
+  GridSet grids;
+  std::vector<std::vector<Option>> by_family;       ///< of `families`
+  std::vector<Family> families;                     ///< stage after stage
+  std::vector<std::vector<const Option*>> options;  ///< [stages]
+};
+
+double largest_room(const cluster::Cluster& cluster, const Job& job, const std::vector<int32_t>& devices) {
+  double largest = 0;
+  for (const int32_t device : devices) {
+    const cluster::DeviceKind& kind = cluster.kind(device);
+    largest = std::max(largest, kind.memory * job.utilization - kind.context);
+  }
+  return largest;
+}
+
+std::unique_ptr<Offers> offers_of(const cluster::Cluster& cluster, const Job& job,
+                                  const Calibration& calibration, const std::vector<int32_t>& devices,
+                                  int64_t& priced) {
+  auto offers = std::make_unique<Offers>(
+      Offers{.grids = {cluster, devices}, .by_family = {}, .families = {}, .options = {}});
+  const double largest = largest_room(cluster, job, devices);
+  for (const ModelStage what : model_stages(job)) {
+    for (const Grid* grid : offers->grids.all(job.find(what.role)->config, most_replicas(job, what))) {
+      offers->by_family.push_back(options_on(job, what, *grid, largest, calibration, priced));
+      offers->families.push_back({what, grid, nullptr});
+    }
+  }
+  for (const ModelStage what : model_stages(job)) {
+    std::vector<const Option*>& options = offers->options.emplace_back();
+    for (size_t family = 0; family < offers->families.size(); ++family) {
+      offers->families[family].options = &offers->by_family[family];
+      if (offers->families[family].what != what) continue;
+      for (const Option& option : offers->by_family[family]) options.push_back(&option);
+    }
+    std::stable_sort(options.begin(), options.end(),
+                     [](const Option* a, const Option* b) { return a->seconds < b->seconds; });
+  }
+  return offers;
+}
+
+double most_idle(const Option& option) {
+  double most = 0;
+  for (const Need& need : option.needs)
+    most = std::max(most, option.placement.leaves_when_idle ? 0 : need.weights + need.idle);
+  return most;
+}
+
+double most_running(const Option& option) {
+  double most = 0;
+  for (const Need& need : option.needs) most = std::max(most, need.weights + need.running);
+  return most;
+}
+
+/// The fastest options, and those that hold the least when idle and when running.
+std::vector<const Option*> few_of(const std::vector<const Option*>& options) {
+  std::vector<const Option*> result;
+  const auto add_first = [&](std::vector<const Option*> sorted) {
+    sorted.resize(std::min(sorted.size(), kFew));
+    for (const Option* option : sorted) {
+      if (std::find(result.begin(), result.end(), option) == result.end()) result.push_back(option);
+    }
+  };
+  const auto by = [&](auto key) {
+    std::vector<const Option*> sorted = options;
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](const Option* a, const Option* b) { return key(*a) < key(*b); });
+    return sorted;
+  };
+  add_first(options);
+  add_first(by(most_idle));
+  add_first(by(most_running));
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Option* a, const Option* b) { return a->seconds < b->seconds; });
+  return result;
+}
+
+/// One search. Not thread-safe.
+class Search {
+ public:
+  Search(const cluster::Cluster& cluster, const Job& job, const Calibration& calibration,
+         const SearchOptions& options)
+      : cluster_(cluster),
+        job_(job),
+        calibration_(calibration),
+        options_(options),
+        stages_(model_stages(job)),
+        watch_(clock_),
+        pricing_{cluster, job, calibration, [this] { return expired(); }} {}
+
+  SearchResult run(const Plan* current) {
+    if (current != nullptr) consider_current(*current);
+    std::vector<std::unique_ptr<Offers>> pools;
+    for (const std::vector<int32_t>& devices : shared_pools(cluster_)) {
+      if (expired()) break;
+      pools.push_back(offers_of(cluster_, job_, calibration_, devices, result_.considered));
+      share(*pools.back());
+    }
+    if (options_.separate_pools && !pools.empty()) {
+      for (const auto& split : splits(cluster_)) {
+        if (!expired()) separate(*pools.front(), split);
+      }
+    }
+    result_.complete = !expired();
+    explain_all(pools);
+    return std::move(result_);
+  }
+
+ private:
+  bool expired() const { return watch_.seconds() > options_.deadline; }
+  size_t top() const { return static_cast<size_t>(std::max(1, options_.top)); }
+
+  /// Seconds that a plan has to beat to be kept.
+  double bound() const {
+    if (result_.best.size() < top()) return std::numeric_limits<double>::infinity();
+    return result_.best.back().time.total;
+  }
+
+  void consider_current(const Plan& current) {
+    const int32_t devices = cluster_.devices();
+    if (current.placements.size() != stages_.size()) return;
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      const std::vector<int32_t>& used = current.placements[i].devices;
+      if (current.placements[i].what != stages_[i]) return;
+      if (std::any_of(used.begin(), used.end(), [&](int32_t d) { return d < 0 || d >= devices; })) return;
+    }
+    consider(current);
+  }
+
+  /// Keeps the plan if it fits and is among the best.
+  void consider(Plan plan) {
+    std::vector<Candidate>& best = result_.best;
+    if (std::any_of(best.begin(), best.end(), [&](const Candidate& c) { return c.plan == plan; })) return;
+    if (!fits(cluster_, job_, plan)) return;
+    StepTime time = predict(cluster_, job_, plan, calibration_);
+    const auto place =
+        std::upper_bound(best.begin(), best.end(), time.total,
+                         [](double total, const Candidate& c) { return total < c.time.total; });
+    best.insert(place, {std::move(plan), std::move(time)});
+    if (best.size() > top()) best.pop_back();
+  }
+
+  void consider(const std::vector<Combination>& combinations) {
+    for (const Combination& combination : combinations) {
+      Plan plan;
+      for (const Option* option : combination.options) plan.placements.push_back(placement_of(*option));
+      consider(std::move(plan));
+    }
+  }
+
+  /// All stages take turns on one pool: a first look at few options bounds what the exact one has to see.
+  void share(const Offers& offers) {
+    std::vector<Choices> choices, few;
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      choices.push_back({stages_[i], offers.options[i], (1U << i) - 1});
+      few.push_back({stages_[i], few_of(offers.options[i]), (1U << i) - 1});
+    }
+    consider(combine(pricing_, few, top(), bound()));
+    consider(combine(pricing_, choices, top(), bound()));
+  }
+
+  /// Every model-stage on the first pool, on the second, or on all devices; the most promising first.
+  void separate(const Offers& all, const std::array<std::vector<int32_t>, 2>& split) {
+    const auto first = offers_of(cluster_, job_, calibration_, split[0], result_.considered);
+    const auto second = offers_of(cluster_, job_, calibration_, split[1], result_.considered);
+    const std::array<const Offers*, 3> pools{first.get(), second.get(), &all};
+    std::vector<std::array<std::vector<const Option*>, 3>> few(stages_.size());
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      for (size_t pool = 0; pool < 3; ++pool) few[i][pool] = few_of(pools[pool]->options[i]);
+    }
+    for (const Assignment& assignment : promising(few)) {
+      if (assignment.seconds >= bound() || expired()) break;
+      consider(combine(pricing_, choices_of(few, assignment), top(), bound()));
+    }
+  }
+
+  /// The pool of every stage.
+  struct Assignment {
+    std::vector<size_t> pools;
+    double seconds = 0;  ///< lower bound
+  };
+  using Few = std::vector<std::array<std::vector<const Option*>, 3>>;
+
+  std::vector<Choices> choices_of(const Few& few, const Assignment& assignment) const {
+    std::vector<Choices> choices;
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      uint32_t conflicts = 0;
+      for (size_t other = 0; other < i; ++other) {
+        const size_t a = assignment.pools[i], b = assignment.pools[other];
+        if (a == b || a == 2 || b == 2) conflicts |= 1U << other;
+      }
+      choices.push_back({stages_[i], few[i][assignment.pools[i]], conflicts});
+    }
+    return choices;
+  }
+
+  std::vector<Assignment> promising(const Few& few) const {
+    std::vector<Assignment> result;
+    Assignment assignment{std::vector<size_t>(stages_.size(), 0), 0};
+    while (true) {
+      assignment.seconds = fastest(few, assignment);
+      if (assignment.seconds < bound()) result.push_back(assignment);
+      size_t digit = 0;
+      while (digit < stages_.size() && ++assignment.pools[digit] == 3) assignment.pools[digit++] = 0;
+      if (digit == stages_.size()) break;
+    }
+    std::stable_sort(result.begin(), result.end(),
+                     [](const Assignment& a, const Assignment& b) { return a.seconds < b.seconds; });
+    result.resize(std::min(result.size(), static_cast<size_t>(std::max(0, options_.beam))));
+    return result;
+  }
+
+  double fastest(const Few& few, const Assignment& assignment) const {
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      if (few[i][assignment.pools[i]].empty()) return std::numeric_limits<double>::infinity();
+    }
+    return lower_bound(job_, choices_of(few, assignment));
+  }
+
+  void explain_all(const std::vector<std::unique_ptr<Offers>>& pools) {
+    const bool none = result_.best.empty();
+    const auto count = static_cast<size_t>(std::max(none ? 3 : 0, options_.explain));
+    if (count == 0 || pools.empty()) return;
+    result_.rejected = explain(cluster_, job_, calibration_, pools.front()->families,
+                               none ? nullptr : &result_.best.front().plan, count);
+  }
+
+  const cluster::Cluster& cluster_;
+  const Job& job_;
+  const Calibration& calibration_;
+  const SearchOptions& options_;
+  const std::vector<ModelStage> stages_;
+  SteadyClock clock_;
+  Stopwatch watch_;
+  Pricing pricing_;
+  SearchResult result_;
+};
+
+}  // namespace
+
+SearchResult search(const cluster::Cluster& cluster, const Job& job, const Calibration& calibration,
+                    const SearchOptions& options, const Plan* current) {
+  return Search(cluster, job, calibration, options).run(current);
+}
+
+}  // namespace nereus::plan

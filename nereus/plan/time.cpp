@@ -1,0 +1,131 @@
+#include "nereus/plan/time.h"
+
+#include <algorithm>
+
+#include "nereus/plan/decode.h"
+#include "nereus/plan/memory.h"
+#include "nereus/plan/passes.h"
+#include "nereus/plan/schedule.h"
+
+namespace nereus::plan {
+namespace {
+
+Bound bound_of(const Generation& g) {
+  if (g.alone >= (g.decode + g.communication + g.overhead) / 2) return Bound::tail;
+  if (g.communication > g.decode + g.prefill) return Bound::link;
+  return g.memory > (g.decode + g.prefill) / 2 ? Bound::memory_bandwidth : Bound::compute;
+}
+
+StageTime generation_time(const Job& job, const Placement& placement, const Links& links,
+                          double kv_pool_bytes, const Calibration& calibration) {
+  const std::string regime = regime_of(placement);
+  const int64_t concurrency = concurrency_of(job, placement, kv_pool_bytes);
+  const Generation generation = generate(job, placement, links, concurrency, calibration);
+  StageTime time{.what = placement.what};
+  time.compute = generation.prefill * calibration.factor(Operation::prefill, regime) + generation.decode;
+  time.communication = generation.communication * calibration.factor(Operation::tensor_link, regime);
+  time.overhead = generation.overhead;
+  time.bound = bound_of(generation);
+  return time;
+}
+
+/// What a regime has shown, of the whole stage.
+void calibrate(StageTime& time, const Placement& placement, const Calibration& calibration) {
+  const Operation operation = placement.what.stage == Stage::generate ? Operation::decode
+                              : placement.what.stage == Stage::infer  ? Operation::infer
+                                                                      : Operation::train;
+  const std::string regime = regime_of(placement);
+  const double factor = calibration.factor(operation, regime);
+  for (double* part : {&time.compute, &time.communication, &time.bubble, &time.optimizer, &time.overhead})
+    *part *= factor;
+  time.overhead += calibration.offset(operation, regime);
+}
+
+/// Reads the state before the turn; what training changed is written back after it.
+double offload_time(const Job& job, const Placement& placement, const Links& links) {
+  if (!placement.leaves_when_idle) return 0;
+  double most = 0;
+  for (int32_t p = 0; p < placement.layout.pp; ++p)
+    most = std::max(most, footprint(job, placement, p).idle.total());
+  return (placement.what.stage == Stage::train ? 2 : 1) * most / links.slowest.host_bandwidth;
+}
+
+/// Bytes for KV on the fullest device of each generation stage.
+double kv_pool_of(const std::vector<DevicePeak>& moments, ModelStage what) {
+  double least = -1;
+  for (const DevicePeak& moment : moments) {
+    if (moment.stage == what && (least < 0 || moment.kv_pool < least)) least = moment.kv_pool;
+  }
+  return std::max(0.0, least);
+}
+
+double all_syncs(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
+                 const Calibration& calibration) {
+  double seconds = 0;
+  for (const Placement& from : plan.placements) {
+    if (from.what.stage != Stage::train) continue;
+    for (const Placement& to : plan.placements) {
+      if (to.what.role == from.what.role && to.what.stage != Stage::train)
+        seconds += sync_time(cluster, job, from, to, calibration);
+    }
+  }
+  return seconds;
+}
+
+}  // namespace
+
+std::string_view name_of(Bound bound) {
+  switch (bound) {
+    case Bound::compute:
+      return "compute";
+    case Bound::memory_bandwidth:
+      return "memory bandwidth";
+    case Bound::link:
+      return "link";
+    case Bound::tail:
+      return "tail of lengths";
+  }
+  return "";
+}
+
+const StageTime* StepTime::find(ModelStage what) const {
+  const auto found =
+      std::find_if(stages.begin(), stages.end(), [&](const StageTime& s) { return s.what == what; });
+  return found == stages.end() ? nullptr : &*found;
+}
+
+StageTime stage_time(const Job& job, const Placement& placement, const Links& links, double kv_pool_bytes,
+                     const Calibration& calibration) {
+  StageTime time = placement.what.stage == Stage::generate
+                       ? generation_time(job, placement, links, kv_pool_bytes, calibration)
+                       : pass_time(job, placement, links, calibration);
+  calibrate(time, placement, calibration);
+  time.offload = offload_time(job, placement, links);
+  return time;
+}
+
+StageTime stage_time(const cluster::Cluster& cluster, const Job& job, const Placement& placement,
+                     double kv_pool_bytes, const Calibration& calibration) {
+  return stage_time(job, placement, links_of(cluster, placement), kv_pool_bytes, calibration);
+}
+
+StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
+                 const Calibration& calibration) {
+  const std::vector<DevicePeak> all = moments(cluster, job, plan);
+  const std::vector<uint32_t> conflicts = conflicts_of(plan);
+  StepTime step;
+  step.reward = job.reward_seconds;
+  std::vector<Turn> turns;
+  for (size_t i = 0; i < plan.placements.size(); ++i) {
+    const Placement& placement = plan.placements[i];
+    const double pool = placement.what.stage == Stage::generate ? kv_pool_of(all, placement.what) : 0;
+    step.stages.push_back(stage_time(cluster, job, placement, pool, calibration));
+    step.offload += step.stages.back().offload;
+    turns.push_back({placement.what, step.stages.back().total(), conflicts[i]});
+  }
+  step.weight_sync = all_syncs(cluster, job, plan, calibration);
+  step.total = course(turns, job.reward_seconds, job.asynchronous) + step.weight_sync;
+  return step;
+}
+
+}  // namespace nereus::plan

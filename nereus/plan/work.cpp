@@ -1,0 +1,46 @@
+#include "nereus/plan/work.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace nereus::plan {
+namespace {
+
+int64_t parts(int64_t whole, int64_t size) {
+  return (whole + size - 1) / size;
+}
+
+}  // namespace
+
+int64_t sequences_of_replica(const Job& job, const Placement& placement) {
+  const int64_t all =
+      placement.what.stage == Stage::train ? parts(job.samples(), job.minibatches) : job.samples();
+  return std::max<int64_t>(1, parts(all, placement.layout.dp));
+}
+
+int64_t micro_batches(const Job& job, const Placement& placement) {
+  return parts(sequences_of_replica(job, placement), placement.micro_batch);
+}
+
+int64_t updates(const Job& job) {
+  return int64_t{job.minibatches} * job.epochs;
+}
+
+int64_t longest_sequence(const Job& job) {
+  return job.lengths.prompt + job.lengths.max_response;
+}
+
+double in_blocks(double tokens) {
+  return std::ceil(tokens / static_cast<double>(kBlockTokens)) * static_cast<double>(kBlockTokens);
+}
+
+Work work_of(const Lengths& lengths, double sequences) {
+  const double prompt = static_cast<double>(lengths.prompt), mean = lengths.mean_response();
+  double squares = 0;
+  for (const int32_t response : lengths.responses) squares += (prompt + response) * (prompt + response);
+  squares = lengths.responses.empty() ? (prompt + mean) * (prompt + mean)
+                                      : squares / static_cast<double>(lengths.responses.size());
+  return {sequences * (prompt + mean), sequences * squares, sequences * mean};
+}
+
+}  // namespace nereus::plan
