@@ -1,0 +1,166 @@
+#include "nereus/elastic/assignment.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "nereus/elastic/hungarian.h"
+
+namespace nereus::elastic {
+namespace {
+
+/// Bytes of the cells of one lane by who holds and who needs them.
+void add_pairs(const ModelTensors& model, const Lane& from, const Lane& to, PlaceSets& sets,
+               std::map<std::pair<int32_t, int32_t>, double>& pairs) {
+  std::vector<Cell> cells;
+  for (int32_t tensor = 0; tensor < model.count(); ++tensor) {
+    if (from.of(tensor).empty() || to.of(tensor).empty()) continue;
+    slice(tensor, {from.of(tensor), to.of(tensor), {}}, std::numeric_limits<int64_t>::max(), sets, cells);
+  }
+  for (const Cell& cell : cells) {
+    if (cell.sources != 0)
+      pairs[{cell.sources, cell.targets}] += static_cast<double>(cell.box.elements() * to.element_bytes);
+  }
+}
+
+/// Positions in the placement's list by device, and of all devices of a machine by host.
+std::vector<std::vector<int32_t>> columns_of(const Places& places, const std::vector<int32_t>& devices) {
+  std::vector<std::vector<int32_t>> columns(static_cast<size_t>(places.count()) + 1);
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const auto column = static_cast<int32_t>(i);
+    columns[static_cast<size_t>(devices[i])].push_back(column);
+    columns[static_cast<size_t>(places.host(places.machine(devices[i])))].push_back(column);
+  }
+  return columns;
+}
+
+/// Ranks whose devices lie on one machine, and the positions of those devices.
+struct Block {
+  int32_t machine = 0;
+  std::vector<int32_t> positions;
+};
+
+std::vector<Block> blocks_of(const cluster::Cluster& cluster, const std::vector<int32_t>& devices) {
+  std::map<int32_t, Block> by_machine;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const int32_t machine = cluster.machine_of(devices[i]);
+    by_machine[machine].machine = machine;
+    by_machine[machine].positions.push_back(static_cast<int32_t>(i));
+  }
+  std::vector<Block> blocks;
+  for (auto& [machine, block] : by_machine) blocks.push_back(std::move(block));
+  return blocks;
+}
+
+bool alike(const cluster::Cluster& cluster, const Block& a, const Block& b) {
+  const auto& x = cluster.machines[static_cast<size_t>(a.machine)];
+  const auto& y = cluster.machines[static_cast<size_t>(b.machine)];
+  return a.positions.size() == b.positions.size() && x.kind == y.kind &&
+         x.network_bandwidth == y.network_bandwidth;
+}
+
+/// Assigns the ranks of blocks that are alike to their machines.
+class BlockAssigner {
+ public:
+  BlockAssigner(const std::vector<double>& overlap, size_t ranks, std::vector<int32_t>& device_of_rank)
+      : overlap_(overlap), ranks_(ranks), column_of_(device_of_rank) {}
+
+  void assign(const std::vector<Block>& blocks) const {
+    const size_t n = blocks.size();
+    std::vector<double> values(n * n);
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t j = 0; j < n; ++j)
+        values[i * n + j] = value(blocks[i], blocks[j], inner(blocks[i], blocks[j]));
+    }
+    const auto outer = best_assignment(values, static_cast<int32_t>(n));
+    for (size_t i = 0; i < n; ++i) {
+      const Block& to = blocks[static_cast<size_t>(outer[i])];
+      const auto within = inner(blocks[i], to);
+      for (size_t k = 0; k < within.size(); ++k) {
+        column_of_[static_cast<size_t>(blocks[i].positions[k])] =
+            to.positions[static_cast<size_t>(within[k])];
+      }
+    }
+  }
+
+ private:
+  double at(int32_t rank, int32_t column) const {
+    return overlap_[static_cast<size_t>(rank) * ranks_ + static_cast<size_t>(column)];
+  }
+
+  std::vector<int32_t> inner(const Block& ranks, const Block& devices) const {
+    const size_t n = ranks.positions.size();
+    std::vector<double> values(n * n);
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t j = 0; j < n; ++j) values[i * n + j] = at(ranks.positions[i], devices.positions[j]);
+    }
+    return best_assignment(values, static_cast<int32_t>(n));
+  }
+
+  double value(const Block& ranks, const Block& devices, const std::vector<int32_t>& within) const {
+    double sum = 0;
+    for (size_t k = 0; k < within.size(); ++k)
+      sum += at(ranks.positions[k], devices.positions[static_cast<size_t>(within[k])]);
+    return sum;
+  }
+
+  const std::vector<double>& overlap_;
+  size_t ranks_;
+  std::vector<int32_t>& column_of_;
+};
+
+}  // namespace
+
+std::vector<double> overlap(const Places& places, const plan::Job& job, const ModelTensors& model,
+                            const ModelState& before, const plan::Placement& placement, PlaceSets& sets) {
+  // The state that the ranks need, with ranks in the place of devices.
+  plan::Placement ranks = placement;
+  std::iota(ranks.devices.begin(), ranks.devices.end(), 0);
+  ranks.leaves_when_idle = false;
+  const ModelState needed = state_of(places, job, model, {ranks}, sets);
+  std::map<std::pair<int32_t, int32_t>, double> pairs;
+  for (const LaneKind lane : {LaneKind::weights, LaneKind::adapters, LaneKind::optimizer})
+    add_pairs(model, before[lane], needed[lane], sets, pairs);
+
+  const auto columns = columns_of(places, placement.devices);
+  const size_t n = placement.devices.size();
+  std::vector<double> result(n * n, 0);
+  for (const auto& [pair, bytes] : pairs) {
+    for (const int32_t rank : sets[pair.second]) {
+      double* row = &result[static_cast<size_t>(rank) * n];
+      for (const int32_t place : sets[pair.first]) {
+        for (const int32_t column : columns[static_cast<size_t>(place)]) row[column] += bytes;
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<int32_t> assign_devices(const cluster::Cluster& cluster, const plan::Job& job,
+                                    const ModelTensors& model, const ModelState& before,
+                                    const plan::Placement& placement, PlaceSets& sets) {
+  const size_t n = placement.devices.size();
+  const auto held = overlap(Places(cluster), job, model, before, placement, sets);
+  std::vector<int32_t> columns(n);
+  std::iota(columns.begin(), columns.end(), 0);
+  const BlockAssigner assigner(held, n, columns);
+  std::vector<Block> left = blocks_of(cluster, placement.devices);
+  while (!left.empty()) {
+    std::vector<Block> same, other;
+    for (Block& block : left) (alike(cluster, left[0], block) ? same : other).push_back(block);
+    assigner.assign(same);
+    left = std::move(other);
+  }
+  double given = 0, best = 0;
+  for (size_t rank = 0; rank < n; ++rank) {
+    given += held[rank * n + rank];
+    best += held[rank * n + static_cast<size_t>(columns[rank])];
+  }
+  if (best <= given) return placement.devices;
+  std::vector<int32_t> devices;
+  for (const int32_t column : columns) devices.push_back(placement.devices[static_cast<size_t>(column)]);
+  return devices;
+}
+
+}  // namespace nereus::elastic

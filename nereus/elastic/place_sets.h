@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "nereus/elastic/places.h"
+
+namespace nereus::elastic {
+
+/// Sets of places, each kept once and named by a number, so that the thousand devices that hold the same
+/// boxes are one word in the inner loops. Set 0 is the empty one. Not thread-safe while it grows.
+class PlaceSets {
+ public:
+  PlaceSets();
+
+  /// The number of the set; order and repetitions do not matter.
+  int32_t add(std::vector<int32_t> places);
+  int32_t unite(int32_t a, int32_t b);
+  /// The places of a that are not in b.
+  int32_t subtract(int32_t a, int32_t b);
+  int32_t intersect(int32_t a, int32_t b);
+
+  /// Ascending.
+  std::span<const int32_t> operator[](int32_t set) const;
+  int64_t size(int32_t set) const { return static_cast<int64_t>((*this)[set].size()); }
+  bool contains(int32_t set, int32_t place) const;
+  /// Places that both have.
+  int64_t common(int32_t a, int32_t b) const;
+  int32_t count() const { return static_cast<int32_t>(begin_.size()) - 1; }
+
+ private:
+  int32_t intern(std::vector<int32_t> sorted);
+
+  std::vector<int64_t> begin_;  // into places_, by set; one more than there are sets
+  std::vector<int32_t> places_;
+  std::unordered_multimap<uint64_t, int32_t> by_hash_;
+  std::unordered_map<uint64_t, int32_t> united_, subtracted_, intersected_;  // by both numbers
+};
+
+}  // namespace nereus::elastic

@@ -1,0 +1,393 @@
+#include "nereus/elastic/transition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "nereus/elastic/assignment.h"
+
+namespace nereus::elastic {
+namespace {
+
+constexpr std::array kMoved = {LaneKind::weights, LaneKind::adapters, LaneKind::optimizer};
+
+double gigabytes(int64_t bytes) {
+  return static_cast<double>(bytes) / 1e9;
+}
+
+/// Adds the bytes of a state to those of its places.
+void add_state(const ModelState& state, const PlaceSets& sets, std::vector<int64_t>& used) {
+  for (const Lane& lane : state.lanes) {
+    for (const Holding& holding : lane.holdings) {
+      const int64_t bytes = holding.box.elements() * lane.element_bytes;
+      for (const int32_t place : sets[holding.places]) used[static_cast<size_t>(place)] += bytes;
+    }
+  }
+}
+
+/// Builds one transition, a part after the other.
+class Maker {
+ public:
+  Maker(const cluster::Cluster& cluster, const plan::Job& job, const TransitionOptions& options)
+      : cluster_(cluster), job_(job), options_(options) {
+    result_.places = Places(cluster);
+  }
+
+  Result<Transition> change(const plan::Plan& from, const plan::Plan& to) {
+    result_.from = from;
+    result_.to = to;
+    if (auto status = check(); !status) return pass(status);
+    find_lost();
+    add_before();
+    if (options_.assign) assign();
+    add_after();
+    if (auto status = check_kept(); !status) return pass(status);
+    if (auto status = cut_state(); !status) return pass(status);
+    set_memory();
+    if (auto status = check_memory(); !status) return pass(status);
+    if (auto status = cut_finer(); !status) return pass(status);
+    return finish({.keep_old = options_.keep_old});
+  }
+
+  Result<Transition> sync(const plan::Plan& plan) {
+    result_.from = result_.to = plan;
+    if (auto status = check(); !status) return pass(status);
+    const plan::Placement* train = plan.find({plan::Role::actor, plan::Stage::train});
+    const plan::Placement* generate = plan.find({plan::Role::actor, plan::Stage::generate});
+    if (train == nullptr || generate == nullptr)
+      return fail("a weight sync needs placements of actor train and actor generate, the plan lacks one");
+    const plan::Model& model = *job_.find(plan::Role::actor);
+    result_.models.push_back({.tensors = model_tensors(model)});
+    ModelChange& change = result_.models.back();
+    const LaneKind lane = model.lora_rank > 0 ? LaneKind::adapters : LaneKind::weights;
+    change.valid[lane] = running(*train, change.tensors)[lane];
+    change.after[lane] = running(*generate, change.tensors)[lane];
+    change.before = change.valid;
+    if (auto status = cut_state(); !status) return pass(status);
+    const auto places = static_cast<size_t>(result_.places.count());
+    result_.memory = {std::vector<int64_t>(places, 0), std::vector<int64_t>(places, 0)};
+    result_.cut.release.clear();
+    for (Bundle& bundle : result_.cut.bundles) bundle.first_release = bundle.last_release = 0;
+    return finish({.keep_old = false, .in_place = true});
+  }
+
+ private:
+  Status check() const {
+    for (const plan::Plan* plan : {&result_.from, &result_.to}) {
+      if (auto status = check_placements(cluster_, job_, *plan); !status) return status;
+    }
+    for (const auto* list : {&options_.reserved, &options_.kv_before, &options_.kv_after}) {
+      if (list->size() > static_cast<size_t>(cluster_.devices()))
+        return fail("bytes of {} devices are given, the cluster has {}", list->size(), cluster_.devices());
+    }
+    const std::set<int32_t> lost(options_.lost.begin(), options_.lost.end());
+    for (const plan::Placement& placement : result_.to.placements) {
+      for (const int32_t device : placement.devices) {
+        if (lost.contains(device))
+          return fail("{}: {} is lost", plan::to_string(placement), result_.places.name(device));
+      }
+    }
+    return {};
+  }
+
+  /// Lost devices, and hosts that lost all of theirs.
+  void find_lost() {
+    std::vector<int32_t> lost = options_.lost;
+    std::vector<int32_t> left(static_cast<size_t>(result_.places.machines()), 0);
+    for (int32_t device = 0; device < result_.places.devices(); ++device) {
+      if (std::find(lost.begin(), lost.end(), device) == lost.end())
+        ++left[static_cast<size_t>(result_.places.machine(device))];
+    }
+    for (int32_t machine = 0; machine < result_.places.machines(); ++machine) {
+      if (left[static_cast<size_t>(machine)] == 0) lost.push_back(result_.places.host(machine));
+    }
+    lost_ = result_.sets.add(std::move(lost));
+  }
+
+  void add_before() {
+    for (const plan::Model& model : job_.models) {
+      result_.models.push_back({.tensors = model_tensors(model)});
+      ModelChange& change = result_.models.back();
+      change.before =
+          without(state_of(result_.places, job_, change.tensors, result_.from.placements, result_.sets),
+                  lost_, result_.sets);
+      change.valid = change.before;
+    }
+  }
+
+  /// Gives devices to the ranks of every placement that is new. Stages of one model with equal layout and
+  /// devices stay together, so that they can share their weights.
+  void assign() {
+    std::vector<std::tuple<plan::Role, plan::Layout, std::vector<int32_t>, std::vector<int32_t>>> known;
+    std::vector<plan::Placement*> placements;
+    for (plan::Placement& placement : result_.to.placements) placements.push_back(&placement);
+    std::stable_sort(placements.begin(), placements.end(),
+                     [](const plan::Placement* a, const plan::Placement* b) {
+                       return a->what.stage > b->what.stage;  // training first: it holds the most
+                     });
+    for (plan::Placement* placement : placements) {
+      const auto given = std::tuple(placement->what.role, placement->layout, placement->devices);
+      const auto found = std::find_if(known.begin(), known.end(), [&](const auto& k) {
+        return std::tuple(std::get<0>(k), std::get<1>(k), std::get<2>(k)) == given;
+      });
+      if (found != known.end()) {
+        placement->devices = std::get<3>(*found);
+        continue;
+      }
+      const plan::Placement* old = result_.from.find(placement->what);
+      if (old == nullptr || *old != *placement) placement->devices = assigned(*placement);
+      known.emplace_back(std::get<0>(given), std::get<1>(given), std::get<2>(given), placement->devices);
+    }
+  }
+
+  std::vector<int32_t> assigned(const plan::Placement& placement) {
+    for (const ModelChange& change : result_.models) {
+      if (change.tensors.role == placement.what.role)
+        return assign_devices(cluster_, job_, change.tensors, change.valid, placement, result_.sets);
+    }
+    return placement.devices;
+  }
+
+  void add_after() {
+    for (ModelChange& change : result_.models)
+      change.after = state_of(result_.places, job_, change.tensors, result_.to.placements, result_.sets);
+  }
+
+  /// The set of state is compared: whatever was held has to be held again.
+  Status check_kept() const {
+    for (const ModelChange& change : result_.models) {
+      for (const LaneKind lane : kMoved) {
+        int64_t dropped = 0;
+        int32_t first = -1;
+        for (int32_t tensor = 0; tensor < change.tensors.count(); ++tensor) {
+          if (change.before[lane].of(tensor).empty() || !change.after[lane].of(tensor).empty()) continue;
+          if (dropped++ == 0) first = tensor;
+        }
+        if (dropped == 0) continue;
+        return fail("the new plan would drop the {} of the {}: {} tensors from {} on", name_of(lane),
+                    name_of(change.tensors.role), dropped,
+                    change.tensors.tensors[static_cast<size_t>(first)].spec.name);
+      }
+    }
+    return {};
+  }
+
+  CutOptions cut_options() const {
+    return {.bundle_bytes = std::max<int64_t>(1, bundle_bytes_ > 0 ? bundle_bytes_ : options_.bundle_bytes),
+            .max_hops = options_.max_hops,
+            .recreate_weights = options_.recreate_weights,
+            .recovery = options_.recovery};
+  }
+
+  Status cut_state() {
+    auto done = cut(result_.places, result_.models, result_.sets, cut_options());
+    if (!done) return pass(done);
+    if (options_.recovery == Recovery::older && step_back(done->missing)) {
+      done = cut(result_.places, result_.models, result_.sets, cut_options());
+      if (!done) return pass(done);
+    }
+    result_.cut = std::move(*done);
+    result_.recovered = result_.cut.missing;
+    return {};
+  }
+
+  /// A trained model of which something comes from an older checkpoint comes from there whole.
+  bool step_back(const std::vector<Missing>& missing) {
+    bool any = false;
+    for (ModelChange& change : result_.models) {
+      const bool held = !change.valid[LaneKind::optimizer].holdings.empty();
+      const bool lost = std::any_of(missing.begin(), missing.end(),
+                                    [&](const Missing& m) { return m.role == change.tensors.role; });
+      if (!held || !lost) continue;
+      change.valid = {};
+      result_.stepped_back.push_back(change.tensors.role);
+      any = true;
+    }
+    return any;
+  }
+
+  /// What a device may hold of state and pools.
+  int64_t room(int32_t device, bool buffers) const {
+    const auto i = static_cast<size_t>(device);
+    int64_t bytes = static_cast<int64_t>(options_.memory_share * cluster_.kind(device).memory) -
+                    static_cast<int64_t>(cluster_.kind(device).context);
+    if (buffers) bytes -= options_.messages_in_flight * options_.message_bytes;
+    if (i < options_.reserved.size()) bytes -= options_.reserved[i];
+    return bytes;
+  }
+
+  void set_memory() {
+    const Places& places = result_.places;
+    Memory& memory = result_.memory;
+    memory.used.assign(static_cast<size_t>(places.count()), 0);
+    for (const ModelChange& change : result_.models) add_state(change.before, result_.sets, memory.used);
+    for (int32_t place = 0; place < places.count(); ++place)
+      memory.capacity.push_back(places.is_device(place) ? room(place, true) : places.capacity(place));
+    for (size_t i = 0; i < options_.kv_before.size(); ++i) {
+      if (!result_.sets.contains(lost_, static_cast<int32_t>(i))) memory.used[i] += options_.kv_before[i];
+    }
+  }
+
+  void add_pools() {
+    std::vector<PlaceBytes> drop;
+    for (size_t i = 0; i < options_.kv_before.size(); ++i) {
+      const auto device = static_cast<int32_t>(i);
+      if (options_.kv_before[i] > 0 && !result_.sets.contains(lost_, device))
+        drop.push_back({device, options_.kv_before[i]});
+    }
+    result_.cut.drop.insert(result_.cut.drop.begin(), drop.begin(), drop.end());
+    for (size_t i = 0; i < options_.kv_after.size(); ++i) {
+      if (options_.kv_after[i] > 0)
+        result_.cut.create.push_back({static_cast<int32_t>(i), options_.kv_after[i]});
+    }
+  }
+
+  Status check_memory() const {
+    std::vector<int64_t> after(result_.memory.used.size(), 0);
+    for (const ModelChange& change : result_.models) add_state(change.after, result_.sets, after);
+    for (size_t i = 0; i < options_.kv_after.size(); ++i) after[i] += options_.kv_after[i];
+    std::vector<bool> grows(after.size(), false);
+    for (const auto* list : {&result_.cut.fill, &result_.cut.create}) {
+      for (const PlaceBytes& bytes : *list) grows[static_cast<size_t>(bytes.place)] = true;
+    }
+    for (int32_t place = 0; place < result_.places.count(); ++place) {
+      const auto i = static_cast<size_t>(place);
+      const int64_t before = result_.memory.used[i];
+      const int64_t most = result_.places.is_device(place) ? room(place, false) : result_.memory.capacity[i];
+      if (auto status = check_place(place, "old", before, most); !status) return status;
+      if (!grows[i] && after[i] <= before) continue;
+      if (auto status = check_place(place, "new", after[i], result_.memory.capacity[i]); !status)
+        return status;
+    }
+    return {};
+  }
+
+  Status check_place(int32_t place, const char* which, int64_t bytes, int64_t most) const {
+    if (bytes <= most || bytes == 0) return {};
+    return fail(
+        "{}: the {} plan holds {:.3f} GB there, {:.3f} GB more than the {:.3f} GB that are left by its "
+        "context and the buffers of a transition",
+        result_.places.name(place), which, gigabytes(bytes), gigabytes(bytes - most), gigabytes(most));
+  }
+
+  /// Where not everything new fits beside everything old, bundles are cut to what is free, so that less has
+  /// to be staged. The size is agreed over all places.
+  Status cut_finer() {
+    std::vector<int64_t> free(result_.memory.used.size());
+    for (size_t i = 0; i < free.size(); ++i) free[i] = result_.memory.capacity[i] - result_.memory.used[i];
+    for (const PlaceBytes& drop : result_.cut.drop) free[static_cast<size_t>(drop.place)] += drop.bytes;
+    for (size_t i = 0; i < options_.kv_before.size(); ++i) free[i] += options_.kv_before[i];
+    std::vector<int64_t> rest = free;
+    for (const PlaceBytes& fill : result_.cut.fill) rest[static_cast<size_t>(fill.place)] -= fill.bytes;
+    int64_t least = options_.bundle_bytes;
+    for (size_t i = 0; i < free.size(); ++i) {
+      if (rest[i] < 0) least = std::min(least, free[i] / 2);
+    }
+    if (least >= options_.bundle_bytes) return {};
+    bundle_bytes_ = std::max(least, options_.bundle_bytes / 32);
+    return cut_state();
+  }
+
+  Result<Transition> finish(const OrderOptions& options) {
+    if (!options.in_place) add_pools();
+    const Routes routes = route();
+    auto schedule =
+        order(result_.places, result_.sets, result_.models, result_.cut, routes, result_.memory, options);
+    if (!schedule) return pass(schedule);
+    result_.schedule = std::move(*schedule);
+    std::vector<plan::Placement> changed;
+    for (const plan::Placement& placement : result_.to.placements) {
+      const plan::Placement* old = result_.from.find(placement.what);
+      if (old == nullptr || old->devices != placement.devices || old->layout != placement.layout)
+        changed.push_back(placement);
+    }
+    result_.cost = cost_of(cluster_, result_.places, result_.cut, result_.schedule, changed,
+                           options_.message_bytes, options_.checkpoint_bandwidth, options_.cost);
+    return std::move(result_);
+  }
+
+  Routes route() {
+    Router router(cluster_, result_.places, result_.sets, options_.checkpoint_bandwidth,
+                  options_.message_bytes);
+    Routes routes;
+    std::vector<Hop> hops;
+    for (const Bundle& bundle : result_.cut.bundles) {
+      hops.clear();
+      for (int32_t i = bundle.first_stream; i < bundle.last_stream; ++i)
+        router.route(result_.cut.streams[static_cast<size_t>(i)], i, hops);
+      routes.hops.insert(routes.hops.end(), hops.begin(), hops.end());
+      routes.begin.push_back(static_cast<int64_t>(routes.hops.size()));
+    }
+    return routes;
+  }
+
+  /// The state of a placement whose stage runs: on its devices, wherever it waits when idle.
+  ModelState running(plan::Placement placement, const ModelTensors& tensors) {
+    placement.leaves_when_idle = false;
+    return state_of(result_.places, job_, tensors, {placement}, result_.sets);
+  }
+
+  const cluster::Cluster& cluster_;
+  const plan::Job& job_;
+  const TransitionOptions& options_;
+  Transition result_;
+  int32_t lost_ = 0;          // set of places
+  int64_t bundle_bytes_ = 0;  // 0: those of the options
+};
+
+}  // namespace
+
+Result<Transition> make_transition(const cluster::Cluster& cluster, const plan::Job& job,
+                                   const plan::Plan& from, const plan::Plan& to,
+                                   const TransitionOptions& options) {
+  return Maker(cluster, job, options).change(from, to);
+}
+
+Result<Transition> make_weight_sync(const cluster::Cluster& cluster, const plan::Job& job,
+                                    const plan::Plan& plan, const TransitionOptions& options) {
+  return Maker(cluster, job, options).sync(plan);
+}
+
+std::vector<Cell> cells_of(const Transition& transition, const Node& node) {
+  std::vector<Cell> cells;
+  for (int32_t i = node.first_stream; i < node.last_stream; ++i) {
+    const int32_t index = transition.graph().streams[static_cast<size_t>(i)];
+    const Stream& stream = transition.cut.streams[static_cast<size_t>(index)];
+    cells.insert(cells.end(), transition.cut.cells.begin() + stream.first_cell,
+                 transition.cut.cells.begin() + stream.last_cell);
+  }
+  return cells;
+}
+
+std::string to_string(const Transition& transition) {
+  const Cost& cost = transition.cost;
+  std::string text = fmt::format(
+      "{:.3f} s: transfer {:.3f} s (bound {:.3f} s, {}), verification {:.3f} s, warm-up {:.3f} s; group "
+      "set-up "
+      "{:.3f} s\n{:.3f} GB moved in {} messages, {:.3f} GB of it between machines; {:.3f} GB copied in "
+      "place, "
+      "{:.3f} GB staged through hosts\n",
+      cost.total, cost.transfer, cost.bound, cost.busiest, cost.verification, cost.warm_up, cost.group_setup,
+      gigabytes(cost.moved_bytes), cost.messages, gigabytes(cost.network_bytes), gigabytes(cost.copied_bytes),
+      gigabytes(cost.staged_bytes));
+  int32_t tightest = -1;
+  int64_t least = 0;
+  for (int32_t place = 0; place < transition.places.devices(); ++place) {
+    const auto i = static_cast<size_t>(place);
+    const int64_t free = transition.memory.capacity[i] - transition.schedule.peak[i];
+    if (tightest < 0 || free < least) tightest = place, least = free;
+  }
+  if (tightest >= 0)
+    text += fmt::format("tightest: {}, {:.3f} GB free at its fullest\n", transition.places.name(tightest),
+                        gigabytes(least));
+  for (const Missing& missing : transition.recovered)
+    text += fmt::format("from the checkpoint: {} of {} of the {}\n", name_of(missing.lane), missing.tensor,
+                        name_of(missing.role));
+  for (const plan::Role role : transition.stepped_back)
+    text += fmt::format("the {} goes back to the checkpoint's step\n", name_of(role));
+  return text;
+}
+
+}  // namespace nereus::elastic
