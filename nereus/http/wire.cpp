@@ -1,0 +1,104 @@
+#include "nereus/http/wire.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace nereus::http {
+
+namespace {
+
+struct Phrase {
+  int status;
+  std::string_view words;
+};
+
+constexpr Phrase kPhrases[] = {{100, "Continue"},
+                               {200, "OK"},
+                               {201, "Created"},
+                               {202, "Accepted"},
+                               {204, "No Content"},
+                               {301, "Moved Permanently"},
+                               {302, "Found"},
+                               {304, "Not Modified"},
+                               {400, "Bad Request"},
+                               {401, "Unauthorized"},
+                               {403, "Forbidden"},
+                               {404, "Not Found"},
+                               {405, "Method Not Allowed"},
+                               {408, "Request Timeout"},
+                               {409, "Conflict"},
+                               {411, "Length Required"},
+                               {413, "Content Too Large"},
+                               {415, "Unsupported Media Type"},
+                               {422, "Unprocessable Content"},
+                               {429, "Too Many Requests"},
+                               {431, "Request Header Fields Too Large"},
+                               {499, "Client Closed Request"},
+                               {500, "Internal Server Error"},
+                               {501, "Not Implemented"},
+                               {502, "Bad Gateway"},
+                               {503, "Service Unavailable"},
+                               {504, "Gateway Timeout"},
+                               {505, "HTTP Version Not Supported"},
+                               {507, "Insufficient Storage"}};
+
+constexpr std::array<std::string_view, 9> kHopFields = {
+    "Connection", "Keep-Alive", "Proxy-Connection", "Transfer-Encoding", "Content-Length", "TE", "Trailer",
+    "Upgrade",    "Expect"};
+
+void append_field(std::string& head, std::string_view name, std::string_view value) {
+  head.append(name).append(": ");
+  // A line end in a value would begin a field, or a message, of somebody else's choice.
+  for (const char c : value) head.push_back(c == '\r' || c == '\n' || c == '\0' ? ' ' : c);
+  head.append(kLineEnd);
+}
+
+bool is_token(std::string_view name) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return !name.empty() && std::ranges::all_of(name, [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           kMarks.find(c) != std::string_view::npos;
+  });
+}
+
+void append_fields(std::string& head, const Headers& headers, const Framing& framing) {
+  for (const auto& [name, value] : headers)
+    if (is_token(name) && !is_hop_field(name)) append_field(head, name, value);
+  if (framing.length) append_field(head, "Content-Length", std::to_string(*framing.length));
+  if (framing.chunked) append_field(head, "Transfer-Encoding", "chunked");
+  if (!framing.connection.empty()) append_field(head, "Connection", framing.connection);
+  head.append(kLineEnd);
+}
+
+}  // namespace
+
+std::string_view reason_phrase(int status) {
+  const auto* found = std::ranges::find(kPhrases, status, &Phrase::status);
+  return found == std::end(kPhrases) ? "Unknown" : found->words;
+}
+
+bool is_hop_field(std::string_view name) {
+  return std::ranges::any_of(kHopFields, [&](auto field) { return equal_without_case(field, name); });
+}
+
+std::string response_head(int status, const Headers& headers, const Framing& framing) {
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", status, reason_phrase(status));
+  append_fields(head, headers, framing);
+  return head;
+}
+
+std::string request_head(const Request& request, std::string_view host, const Framing& framing) {
+  std::string head = fmt::format("{} {} HTTP/1.1\r\n", request.method, request.target);
+  if (!request.headers.has("Host")) append_field(head, "Host", host);
+  append_fields(head, request.headers, framing);
+  return head;
+}
+
+std::string chunk_line(size_t bytes) {
+  return fmt::format("{:x}\r\n", bytes);
+}
+
+}  // namespace nereus::http

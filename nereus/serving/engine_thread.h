@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "nereus/base/result.h"
+#include "nereus/rollout/generator.h"
+#include "nereus/serving/backend_api.h"
+
+namespace nereus::serving {
+
+/// Makes a generator of the base model with an adapter from a folder. Called on a thread of its own while
+/// other generators compute.
+using AdapterLoader = std::function<Result<std::unique_ptr<rollout::Generator>>(const std::string& name,
+                                                                                const std::string& path)>;
+
+struct EngineThreadOptions {
+  std::string base_name = "model";  ///< requests for it, or for no model, use the base
+  size_t max_requests = 1024;       ///< that run or wait; more are refused
+  size_t adapter_slots = 8;
+};
+
+/// Why a request was not served, with the HTTP status that says so.
+struct Refusal {
+  int status = 500;
+  std::string message;
+};
+
+/// Told of one request's tokens and its end, on the engine's thread; must return soon.
+class CompletionSink {
+ public:
+  virtual ~CompletionSink() = default;
+  /// False ends that completion (a stop string was found).
+  virtual bool on_token(uint32_t completion, int32_t token, float logprob) = 0;
+  /// Called once, at the end. A cancelled request ends too.
+  virtual void on_end(tl::expected<rollout::Group, Refusal> group) = 0;
+};
+
+/// Owns the generators, one for the base model and one an adapter, and the thread that steps them. One failed
+/// step fails the requests in it, never the thread. All functions are thread-safe and return at once.
+class EngineThread {
+ public:
+  EngineThread(std::unique_ptr<rollout::Generator> base, AdapterLoader loader, EngineThreadOptions options);
+  /// Ends what runs.
+  ~EngineThread();
+
+  /// Queues a request and gives its number. `request.prompt_id` with its seed keys the random stream; while
+  /// another request of the same model has the same one, this waits.
+  uint64_t submit(std::string model, rollout::Request request, std::shared_ptr<CompletionSink> sink);
+  /// Its memory is free before the next step.
+  void cancel(uint64_t number);
+
+  using Done = std::function<void(Status)>;
+  /// Error: the loader's, no free slot, or the name is in use with another path.
+  void load(std::string name, std::string path, Done done);
+  /// Done when no request uses it; new ones are refused at once. Error: no such adapter.
+  void unload(std::string name, Done done);
+  /// Done when nothing computes any more.
+  void pause(PauseMode mode, Done done);
+  void resume();
+
+  struct Adapter {
+    std::string name, path;
+  };
+  struct Stats {
+    size_t waiting = 0, running = 0;  ///< requests
+    bool paused = false;
+    uint64_t accepted = 0, finished = 0, refused = 0, failed = 0, cancelled = 0, tokens = 0;
+    double step_seconds = 0;  ///< in steps, since the start
+    std::string broken;       ///< why the base model computes no more; "" while it does
+    std::vector<Adapter> adapters;
+  };
+  Stats stats() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace nereus::serving

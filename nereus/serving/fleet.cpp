@@ -1,0 +1,377 @@
+#include "nereus/serving/fleet.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+namespace nereus::serving {
+
+namespace {
+
+constexpr double kLongestEjection = 30;
+constexpr double kTurnPause = 0.01;  // between looks whether another change has ended
+constexpr size_t kShown = 300;       // bytes of an answer in an error
+
+std::string shown(const http::Response& answer) {
+  return fmt::format("status {}: {}", answer.status, answer.body.substr(0, kShown));
+}
+
+bool is_ok(const Backend&, const http::Response& answer) {
+  return answer.status == 200;
+}
+
+}  // namespace
+
+Fleet::Fleet(http::Loop& loop, FleetOptions options)
+    : loop_(loop), options_(std::move(options)), client_(loop, {.authorities = options_.authorities}) {
+  for (const auto& backend : options_.backends)
+    backends_.push_back(std::make_unique<Backend>(backend, options_.failures));
+}
+
+size_t Fleet::index(const Backend& backend) const {
+  return static_cast<size_t>(std::ranges::find(backends_, &backend, &std::unique_ptr<Backend>::get) -
+                             backends_.begin());
+}
+
+bool Fleet::can_serve(const Backend& backend, const std::string& model) const {
+  if (backend.state != BackendState::serving) return false;
+  return model.empty() || backend.adapters.contains(model) || backend.models.contains(model);
+}
+
+bool Fleet::is_model(const std::string& model) const {
+  return std::ranges::any_of(backends_, [&](const auto& b) { return b->models.contains(model); });
+}
+
+void Fleet::end_use(const std::string& adapter) {
+  if (const auto found = in_use_.find(adapter); found != in_use_.end() && --found->second <= 0)
+    in_use_.erase(found);
+}
+
+std::vector<size_t> Fleet::serving() const {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < backends_.size(); ++i)
+    if (backends_[i]->state == BackendState::serving) found.push_back(i);
+  return found;
+}
+
+void Fleet::apply(Backend& backend, BackendEvent event, const std::string& reason) {
+  const auto next = next_state(backend.state, event);
+  if (!next || *next == backend.state) return;
+  spdlog::info("{}: {} -> {} ({}{}{})", backend.name(), name_of(backend.state), name_of(*next),
+               name_of(event), reason.empty() ? "" : ": ", reason);
+  const bool served = backend.state == BackendState::serving;
+  backend.state = *next;
+  if (!reason.empty()) backend.reason = reason;
+  if (*next == BackendState::serving) backend.ejection = std::stop_source();
+  if (*next == BackendState::ejected) {
+    ++backend.ejections;
+    backend.backoff = std::clamp(backend.backoff * 2, options_.check_seconds, kLongestEjection);
+    backend.admit_at = clock_.now() + backend.backoff;
+  }
+  if (!served) return;
+  backend.ejection.request_stop();
+  if (on_restart_) on_restart_(index(backend));
+}
+
+void Fleet::report_failure(Backend& backend, const std::string& reason) {
+  ++backend.errors;
+  if (backend.answers.fail()) apply(backend, BackendEvent::failed, reason);
+}
+
+void Fleet::report_success(Backend& backend) {
+  backend.answers.succeed();
+  backend.backoff = 0;
+}
+
+void Fleet::report_lost_adapters(Backend& backend) {
+  apply(backend, BackendEvent::lost_adapters, "it answered that an adapter is not there");
+}
+
+http::Task<Result<std::unique_ptr<http::Answer>>> Fleet::send(Backend& backend, http::Request request,
+                                                              http::CallOptions options) {
+  if (!backend.options.token.empty()) request.headers.set("Authorization", "Bearer " + backend.options.token);
+  co_return co_await client_.send(backend.options.url, std::move(request), std::move(options));
+}
+
+http::Task<Result<http::Response>> Fleet::call(Backend& backend, http::Request request, double seconds) {
+  http::CallOptions options;
+  options.total_seconds = options.head_seconds = options.piece_seconds = seconds;
+  options.max_body_bytes = 4 << 20;
+  auto answer = co_await send(backend, std::move(request), options);
+  if (!answer) co_return pass(answer);
+  auto body = co_await (*answer)->body();
+  if (!body) co_return pass(body);
+  co_return http::Response{(*answer)->status(), (*answer)->headers(), std::move(*body)};
+}
+
+// Changes: publish, withdraw, pause, resume.
+
+http::Task<bool> Fleet::begin_change() {
+  // No lock is held while waiting, and what is waited for ends: each of its calls has a deadline.
+  const double until = clock_.now() + 4 * options_.load_seconds;
+  while (changing_ && clock_.now() < until)
+    if (!co_await loop_.sleep(kTurnPause)) co_return false;
+  if (changing_) co_return false;
+  changing_ = true;
+  co_return true;
+}
+
+http::Task<Fleet::Outcome> Fleet::ask(size_t index, const Ask& request, const Accepts& accepts) {
+  Backend& backend = *backends_[index];
+  auto asked = request(backend);
+  if (!asked) co_return Outcome{index, Outcome::Kind::refused, "this kind of server cannot do it"};
+  const auto answer = co_await call(backend, std::move(*asked), options_.load_seconds);
+  if (!answer) co_return Outcome{index, Outcome::Kind::silent, answer.error().message};
+  if (!accepts(backend, *answer)) co_return Outcome{index, Outcome::Kind::refused, shown(*answer)};
+  co_return Outcome{index};
+}
+
+http::Task<std::vector<Fleet::Outcome>> Fleet::ask_all(const std::vector<size_t>& targets, const Ask& request,
+                                                       const Accepts& accepts) {
+  std::vector<http::Task<Outcome>> tasks;
+  for (const size_t target : targets) tasks.push_back(ask(target, request, accepts));
+  co_return co_await http::when_all(loop_, std::move(tasks));
+}
+
+http::Task<Status> Fleet::change_all(std::string what, Ask request, Accepts accepts, Ask undo) {
+  std::vector<size_t> targets = serving();
+  if (targets.empty()) co_return fail("{}: no server serves", what);
+  const auto outcomes = co_await ask_all(targets, request, accepts);
+  using Kind = Outcome::Kind;
+  const auto refused = std::ranges::find(outcomes, Kind::refused, &Outcome::kind);
+  size_t done = 0;
+  for (const auto& outcome : outcomes) {
+    if (outcome.kind == Kind::done) ++done;
+    // It may or may not have done it: it is compared before it serves again.
+    if (outcome.kind == Kind::silent)
+      apply(*backends_[outcome.backend], BackendEvent::failed, outcome.reason);
+  }
+  if (refused == outcomes.end() && done > 0) co_return Status{};
+  if (refused == outcomes.end()) co_return fail("{}: {}", what, outcomes.front().reason);
+  std::vector<size_t> undone;
+  for (const auto& outcome : outcomes)
+    if (outcome.kind == Kind::done) undone.push_back(outcome.backend);
+  ++counts_.undone;
+  const Accepts always = [](const Backend&, const http::Response&) { return true; };
+  (void)co_await ask_all(undone, undo, always);
+  co_return fail("{}: {} refused: {} (undone on {} other servers)", what, backends_[refused->backend]->name(),
+                 refused->reason, undone.size());
+}
+
+http::Task<Status> Fleet::publish(std::string adapter, std::string path) {
+  if (!co_await begin_change()) co_return fail("{}: another change does not end", adapter);
+  auto status = co_await publish_now(adapter, path);
+  end_change();
+  co_return status;
+}
+
+http::Task<Status> Fleet::publish_now(const std::string& adapter, const std::string& path) {
+  if (const auto found = adapters_.find(adapter); found != adapters_.end()) {
+    if (found->second == path) co_return Status{};
+    co_return fail("{}: is published already, from {}: names carry the version, so a new one is needed",
+                   adapter, found->second);
+  }
+  if (adapters_.size() >= options_.adapter_slots)
+    co_return fail("{}: the servers' {} adapter slots are full; unload one first", adapter,
+                   options_.adapter_slots);
+  if (is_model(adapter)) co_return fail("{}: is the name of a base model", adapter);
+  withdrawn_.erase(adapter);
+  const auto load = [&](const Backend& b) {
+    return b.api->has_adapters() ? std::optional(b.api->load(adapter, path)) : std::nullopt;
+  };
+  const auto loaded = [&](const Backend& b, const http::Response& r) { return b.api->is_loaded(r, adapter); };
+  const auto unload = [&](const Backend& b) { return std::optional(b.api->unload(adapter)); };
+  auto status = co_await change_all(fmt::format("publishing {}", adapter), load, loaded, unload);
+  if (!status) {
+    withdrawn_.insert(adapter);
+    co_return status;
+  }
+  adapters_.emplace(adapter, path);
+  for (auto& backend : backends_)
+    if (backend->state == BackendState::serving) backend->adapters.insert(adapter);
+  ++counts_.published;
+  co_return Status{};
+}
+
+http::Task<Status> Fleet::withdraw(std::string adapter, double wait_seconds) {
+  if (!co_await begin_change()) co_return fail("{}: another change does not end", adapter);
+  auto status = co_await withdraw_now(adapter, wait_seconds);
+  end_change();
+  co_return status;
+}
+
+http::Task<Status> Fleet::withdraw_now(const std::string& adapter, double wait_seconds) {
+  const auto found = adapters_.find(adapter);
+  if (found == adapters_.end()) co_return fail("{}: no such adapter is published", adapter);
+  const std::string path = found->second;
+  // New requests for it are refused from here on; those that run come to their ends.
+  adapters_.erase(found);
+  const double until = clock_.now() + wait_seconds;
+  while (in_use_.contains(adapter) && clock_.now() < until)
+    if (!co_await loop_.sleep(kTurnPause)) break;
+  if (in_use_.contains(adapter)) {
+    const int64_t users = in_use_[adapter];
+    adapters_.emplace(adapter, path);
+    co_return fail("{}: {} requests still use it", adapter, users);
+  }
+  const auto unload = [&](const Backend& b) { return std::optional(b.api->unload(adapter)); };
+  const auto unloaded = [&](const Backend& b, const http::Response& r) { return b.api->is_unloaded(r); };
+  const auto load = [&](const Backend& b) { return std::optional(b.api->load(adapter, path)); };
+  auto status = co_await change_all(fmt::format("unloading {}", adapter), unload, unloaded, load);
+  if (!status) {
+    adapters_.emplace(adapter, path);
+    co_return status;
+  }
+  withdrawn_.insert(adapter);
+  for (auto& backend : backends_) backend->adapters.erase(adapter);
+  ++counts_.withdrawn;
+  co_return Status{};
+}
+
+http::Task<Status> Fleet::pause(PauseMode mode) {
+  if (!co_await begin_change()) co_return fail("pausing: another change does not end");
+  const Ask pause_it = [mode](const Backend& b) { return b.api->pause(mode); };
+  const Ask resume_it = [](const Backend& b) { return b.api->resume(); };
+  auto status = co_await change_all("pausing", pause_it, is_ok, resume_it);
+  end_change();
+  co_return status;
+}
+
+http::Task<Status> Fleet::resume() {
+  if (!co_await begin_change()) co_return fail("resuming: another change does not end");
+  const Ask resume_it = [](const Backend& b) { return b.api->resume(); };
+  // What resumed goes on: there is nothing to undo about it.
+  const Ask nothing = [](const Backend&) -> std::optional<http::Request> { return std::nullopt; };
+  auto status = co_await change_all("resuming", resume_it, is_ok, nothing);
+  end_change();
+  co_return status;
+}
+
+// Health.
+
+http::Task<> Fleet::watch(std::stop_token stop) {
+  std::vector<http::Task<bool>> tasks;
+  const auto one = [](Fleet& fleet, size_t i, std::stop_token token) -> http::Task<bool> {
+    co_await fleet.watch_one(i, std::move(token));
+    co_return true;
+  };
+  for (size_t i = 0; i < backends_.size(); ++i) tasks.push_back(one(*this, i, stop));
+  (void)co_await http::when_all(loop_, std::move(tasks));
+}
+
+http::Task<> Fleet::watch_one(size_t index, std::stop_token stop) {
+  Backend& backend = *backends_[index];
+  while (!stop.stop_requested()) {
+    const bool due = backend.state != BackendState::ejected || clock_.now() >= backend.admit_at;
+    if (due) co_await check(backend);
+    if (!co_await loop_.sleep(options_.check_seconds, stop)) co_return;
+  }
+}
+
+http::Task<Result<ServedModels>> Fleet::list(Backend& backend) {
+  http::Request request;
+  request.target = "/v1/models";
+  const auto answer = co_await call(backend, std::move(request), options_.answer_seconds);
+  if (!answer) co_return pass(answer);
+  auto served = read_models(*answer);
+  if (!served) co_return fail("{}: {}", backend.name(), served.error().message);
+  co_return served;
+}
+
+http::Task<> Fleet::check(Backend& backend) {
+  const std::set<std::string> had = backend.adapters;
+  const auto served = co_await list(backend);
+  if (!served) {
+    backend.reason = served.error().message;
+    if (backend.checks.fail()) apply(backend, BackendEvent::failed, served.error().message);
+    co_return;
+  }
+  backend.checks.succeed();
+  if (backend.state == BackendState::serving) compare(backend, had, *served);
+  if (backend.state == BackendState::unknown) adopt(*served);
+  apply(backend, BackendEvent::answered, "");
+  if (backend.state == BackendState::syncing) co_await sync(backend);
+}
+
+Status Fleet::check_base(Backend& backend, const ServedModels& served) {
+  const std::string& identity = served.fingerprint.empty() ? served.root : served.fingerprint;
+  if (backend.identity.empty()) backend.identity = identity;
+  if (fingerprint_.empty()) fingerprint_ = served.fingerprint;
+  if (backend.identity != identity)
+    return fail("{}: its base model is {}, and was {}", backend.name(), identity, backend.identity);
+  if (!served.fingerprint.empty() && served.fingerprint != fingerprint_)
+    return fail("{}: its base model has the fingerprint {}, that of the others {}", backend.name(),
+                served.fingerprint, fingerprint_);
+  return {};
+}
+
+void Fleet::compare(Backend& backend, const std::set<std::string>& had, const ServedModels& served) {
+  if (auto same = check_base(backend, served); !same)
+    return apply(backend, BackendEvent::changed_base, same.error().message);
+  backend.models = served.models;
+  if (!backend.api->has_adapters()) return;
+  for (const auto& name : had) {
+    if (!backend.api->lists_adapters()) break;
+    if (!served.adapters.contains(name) && backend.adapters.contains(name))
+      return apply(backend, BackendEvent::lost_adapters, fmt::format("{} is not there any more", name));
+  }
+  for (const auto& [name, path] : adapters_)
+    if (!backend.adapters.contains(name))
+      return apply(backend, BackendEvent::lost_adapters, fmt::format("{} is not there yet", name));
+}
+
+/// A proxy that was started anew knows nothing of what was published before: the servers do.
+void Fleet::adopt(const ServedModels& served) {
+  for (const auto& [name, path] : served.adapters) {
+    if (path.empty() || withdrawn_.contains(name) || adapters_.size() >= options_.adapter_slots) continue;
+    if (adapters_.emplace(name, path).second) spdlog::info("found {} published, from {}", name, path);
+  }
+}
+
+http::Task<> Fleet::sync(Backend& backend) {
+  constexpr int kRounds = 5;  // what is published meanwhile needs another one
+  backend.adapters.clear();
+  for (int round = 0; round < kRounds && backend.state == BackendState::syncing; ++round) {
+    if (const auto synced = co_await sync_once(backend); !synced) {
+      if (backend.state == BackendState::syncing)
+        apply(backend, BackendEvent::sync_failed, synced.error().message);
+      co_return;
+    }
+    const bool complete = std::ranges::all_of(adapters_, [&](const auto& adapter) {
+      return !backend.api->has_adapters() || backend.adapters.contains(adapter.first);
+    });
+    if (!complete || changing_) continue;
+    backend.checks.succeed();
+    backend.answers.succeed();
+    apply(backend, BackendEvent::synced, "");
+  }
+}
+
+http::Task<Status> Fleet::sync_once(Backend& backend) {
+  const auto served = co_await list(backend);
+  if (!served) co_return pass(served);
+  if (auto same = check_base(backend, *served); !same) {
+    apply(backend, BackendEvent::changed_base, same.error().message);
+    co_return same;
+  }
+  backend.models = served->models;
+  if (!backend.api->has_adapters()) co_return Status{};
+  for (const auto& [name, path] : served->adapters)
+    if (withdrawn_.contains(name) && !adapters_.contains(name))
+      (void)co_await call(backend, backend.api->unload(name), options_.load_seconds);
+  const auto wanted = adapters_;
+  for (const auto& [name, path] : wanted) {
+    if (backend.api->lists_adapters() && served->adapters.contains(name)) {
+      backend.adapters.insert(name);
+      continue;
+    }
+    const auto answer = co_await call(backend, backend.api->load(name, path), options_.load_seconds);
+    if (!answer) co_return pass(answer);
+    if (!backend.api->is_loaded(*answer, name))
+      co_return fail("{}: loading {}: {}", backend.name(), name, shown(*answer));
+    backend.adapters.insert(name);
+  }
+  co_return Status{};
+}
+
+}  // namespace nereus::serving

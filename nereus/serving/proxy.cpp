@@ -1,0 +1,333 @@
+#include "nereus/serving/proxy.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "nereus/serving/manifest.h"
+#include "nereus/serving/openai_error.h"
+#include "nereus/serving/prompt_blocks.h"
+
+namespace nereus::serving {
+
+namespace {
+
+constexpr double kLookSeconds = 0.02;  // between looks for a server that serves
+
+/// Adds one for as long as it lives.
+class Counted {
+ public:
+  explicit Counted(int64_t& count) : count_(count) { ++count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { --count_; }
+
+ private:
+  int64_t& count_;
+};
+
+/// Keeps an adapter from being unloaded.
+class Use {
+ public:
+  Use(Fleet& fleet, const std::string& model) : fleet_(fleet), model_(model) { fleet_.begin_use(model_); }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  ~Use() { fleet_.end_use(model_); }
+
+ private:
+  Fleet& fleet_;
+  const std::string model_;
+};
+
+/// Whether a whole answer can be what was asked for. The client parses it; this finds what is none at all.
+bool looks_like_json(std::string_view body) {
+  const size_t first = body.find_first_not_of(" \t\r\n");
+  const size_t last = body.find_last_not_of(" \t\r\n");
+  return first != std::string_view::npos && body[first] == '{' && body[last] == '}';
+}
+
+/// Without what belongs to the connection, or is meant for the proxy alone.
+http::Headers forwarded(const http::Headers& headers) {
+  http::Headers kept;
+  for (const auto& [name, value] : headers)
+    if (!http::equal_without_case(name, "Host") && !http::equal_without_case(name, "Authorization") &&
+        !http::equal_without_case(name, "Accept-Encoding"))
+      kept.add(name, value);
+  return kept;
+}
+
+std::string text_of(const Json& body, const char* key) {
+  const auto found = body.find(key);
+  return found != body.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+Proxy::Proxy(http::Loop& loop, ProxyOptions options)
+    : loop_(loop),
+      options_(std::move(options)),
+      fleet_(loop, options_.fleet),
+      router_(options_.fleet.backends.size(), options_.routing) {
+  fleet_.on_restart([this](size_t server) { router_.forget(server); });
+}
+
+http::Task<> Proxy::handle(http::Exchange& exchange) {
+  const std::string path = exchange.request().path();
+  const std::string& method = exchange.request().method;
+  if (method == "POST" && (path == "/v1/completions" || path == "/v1/chat/completions")) {
+    co_await complete(exchange);
+  } else if (method == "POST" && (path == "/v1/load_lora_adapter" || path == "/v1/unload_lora_adapter" ||
+                                  path == "/pause" || path == "/resume")) {
+    co_await change(exchange, path);
+  } else if (method == "GET" && path == "/v1/models") {
+    (void)co_await exchange.respond(models());
+  } else if (method == "GET" && path == "/health") {
+    (void)co_await exchange.respond(health());
+  } else if (method == "GET" && path == "/metrics") {
+    (void)co_await exchange.respond(metrics());
+  } else {
+    (void)co_await exchange.respond(error_response(404, fmt::format("no {} {} here", method, path)));
+  }
+}
+
+http::Task<Result<Proxy::Job>> Proxy::read_job(http::Exchange& exchange) {
+  Job job;
+  auto body = co_await exchange.body();
+  if (!body) co_return pass(body);
+  auto parsed = parse_ordered_json(*body, "request");
+  if (!parsed || !parsed->is_object()) {
+    const std::string why = parsed ? "request: expected a JSON object" : parsed.error().message;
+    (void)co_await exchange.respond(error_response(400, why));
+    co_return fail("{}", why);
+  }
+  job.body = std::move(*parsed);
+  if (const auto model = job.body.find("model"); model != job.body.end() && model->is_string())
+    job.model = model->get<std::string>();
+  const auto& asked = exchange.request();
+  job.request = {asked.method, asked.target, forwarded(asked.headers), std::move(*body)};
+  job.adapter = fleet_.is_adapter(job.model);
+  job.blocks = prompt_blocks(job.body, job.model, options_.routing.block_tokens, options_.text_block_bytes);
+  job.tried.assign(fleet_.backends().size(), false);
+  co_return job;
+}
+
+http::Task<> Proxy::complete(http::Exchange& exchange) {
+  ++counts_.requests;
+  auto job = co_await read_job(exchange);
+  if (!job) co_return;
+  if (running_ >= options_.max_running) {
+    ++counts_.refused;
+    (void)co_await exchange.respond(
+        error_response(429, fmt::format("{} requests run already; try again later", running_)));
+    co_return;
+  }
+  const Counted counted(running_);
+  const Use use(fleet_, job->model);
+  co_await pass_on(exchange, *job);
+}
+
+http::Task<> Proxy::pass_on(http::Exchange& exchange, Job& job) {
+  Offer last;
+  for (int attempt = 0; attempt < options_.attempts; ++attempt) {
+    Backend* backend = co_await choose(exchange, job);
+    if (!backend || exchange.stop().stop_requested()) break;
+    if (attempt > 0) ++counts_.retries;
+    last = co_await offer(exchange, job, *backend);
+    if (last.answered) co_return;
+    job.tried[fleet_.index(*backend)] = true;
+    spdlog::warn("{}: {}", backend->name(), last.reason);
+  }
+  ++counts_.failed;
+  if (exchange.begun()) co_return;
+  if (last.reason.empty() && !known(job))
+    last.response = error_response(404, fmt::format("no model or adapter \"{}\" is served", job.model));
+  else if (last.reason.empty())
+    last.response =
+        error_response(503, fmt::format("no server serves ({:.3g} s waited)", options_.wait_seconds));
+  (void)co_await exchange.respond(std::move(last.response));
+}
+
+bool Proxy::known(Job& job) const {
+  // An adapter that is being unloaded gets no new requests; those that have it keep it.
+  job.adapter = job.adapter || fleet_.is_adapter(job.model);
+  return job.model.empty() || job.adapter || fleet_.is_model(job.model);
+}
+
+Backend* Proxy::choose_now(Job& job) {
+  const auto& backends = fleet_.backends();
+  if (!known(job)) return nullptr;
+  std::vector<bool> eligible(backends.size());
+  std::vector<int64_t> running(backends.size());
+  bool any = false;
+  for (size_t i = 0; i < backends.size(); ++i) {
+    eligible[i] = !job.tried[i] && fleet_.can_serve(*backends[i], job.model);
+    running[i] = backends[i]->running;
+    any = any || eligible[i];
+  }
+  if (!any) return nullptr;
+  const Route route = router_.choose(job.blocks, running, eligible);
+  ++(route.reason == RouteReason::affinity ? counts_.affinity
+     : route.reason == RouteReason::fresh  ? counts_.fresh
+                                           : counts_.spilled);
+  return backends[route.server].get();
+}
+
+http::Task<Backend*> Proxy::choose(http::Exchange& exchange, Job& job) {
+  const double until = clock_.now() + options_.wait_seconds;
+  while (true) {
+    if (Backend* backend = choose_now(job)) co_return backend;
+    // All that serve were tried: one of them may do better the second time.
+    const bool tried = std::ranges::count(job.tried, true) > 0;
+    if (tried) job.tried.assign(job.tried.size(), false);
+    const bool serving = std::ranges::any_of(fleet_.backends(),
+                                             [](const auto& b) { return b->state == BackendState::serving; });
+    if ((serving && !known(job)) || clock_.now() >= until) co_return nullptr;
+    if (!co_await loop_.sleep(kLookSeconds, exchange.stop())) co_return nullptr;
+  }
+}
+
+http::Task<Proxy::Offer> Proxy::offer(http::Exchange& exchange, Job& job, Backend& backend) {
+  const Counted counted(backend.running);
+  ++backend.requests;
+  // Given up when the client leaves, and when the server is ejected while it has said nothing yet.
+  std::stop_source stop;
+  const std::stop_callback left(exchange.stop(), [&stop] { stop.request_stop(); });
+  const std::stop_callback ejected(backend.ejection.get_token(), [&stop] { stop.request_stop(); });
+  co_return co_await offer_counted(exchange, job, backend, stop.get_token());
+}
+
+http::Task<Proxy::Offer> Proxy::offer_counted(http::Exchange& exchange, Job& job, Backend& backend,
+                                              std::stop_token stop) {
+  http::Request request = job.request;
+  if (job.adapter) {
+    OrderedJson body = job.body;
+    if (backend.api->address(body, job.model))
+      request.body = body.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  }
+  http::CallOptions options;
+  options.head_seconds = options_.head_seconds;
+  options.piece_seconds = options_.piece_seconds;
+  options.stop = stop;
+  const auto answer = co_await fleet_.send(backend, std::move(request), options);
+  if (!answer) {
+    if (exchange.stop().stop_requested()) co_return Offer{};
+    fleet_.report_failure(backend, answer.error().message);
+    co_return Offer{false, answer.error().message, error_response(502, answer.error().message)};
+  }
+  const bool stream = (*answer)->headers().get("Content-Type").starts_with("text/event-stream");
+  if (stream && (*answer)->status() == 200) co_return co_await relay_stream(exchange, backend, **answer);
+  if ((*answer)->status() == 200) co_return co_await relay_whole(exchange, backend, **answer);
+  auto body = co_await (*answer)->body();
+  if (!body) {
+    fleet_.report_failure(backend, body.error().message);
+    co_return Offer{false, body.error().message, error_response(502, body.error().message)};
+  }
+  http::Response refused{(*answer)->status(), (*answer)->headers(), std::move(*body)};
+  Offer verdict = judge_refusal(job, backend, std::move(refused));
+  if (verdict.answered) (void)co_await exchange.respond(std::move(verdict.response));
+  co_return verdict;
+}
+
+Proxy::Offer Proxy::judge_refusal(const Job& job, Backend& backend, http::Response response) {
+  const std::string reason =
+      fmt::format("status {}: {}", response.status, std::string_view(response.body).substr(0, 200));
+  if (response.status == 404 && job.adapter) {
+    fleet_.report_lost_adapters(backend);
+    return {false, reason, std::move(response)};
+  }
+  if (response.status >= 500) {
+    fleet_.report_failure(backend, reason);
+    return {false, reason, std::move(response)};
+  }
+  if (response.status == 429) return {false, reason, std::move(response)};
+  fleet_.report_success(backend);
+  return {true, "", std::move(response)};
+}
+
+http::Task<Proxy::Offer> Proxy::relay_whole(http::Exchange& exchange, Backend& backend,
+                                            http::Answer& answer) {
+  auto body = co_await answer.body();
+  if (!body && exchange.stop().stop_requested()) co_return Offer{};
+  if (!body || !looks_like_json(*body)) {
+    const std::string why = body ? "its answer is no JSON" : body.error().message;
+    fleet_.report_failure(backend, why);
+    co_return Offer{false, why, error_response(502, fmt::format("{}: {}", backend.name(), why))};
+  }
+  fleet_.report_success(backend);
+  http::Response whole{answer.status(), answer.headers(), std::move(*body)};
+  (void)co_await exchange.respond(std::move(whole));
+  co_return Offer{};
+}
+
+http::Task<Proxy::Offer> Proxy::relay_stream(http::Exchange& exchange, Backend& backend,
+                                             http::Answer& answer) {
+  auto piece = co_await answer.read_some();
+  if (!piece && exchange.stop().stop_requested()) co_return Offer{};
+  if (!piece || piece->empty()) {
+    const std::string why = piece ? "its stream ended before it began" : piece.error().message;
+    fleet_.report_failure(backend, why);
+    co_return Offer{false, why, error_response(502, fmt::format("{}: {}", backend.name(), why))};
+  }
+  if (!co_await exchange.begin(200, answer.headers())) co_return Offer{};
+  while (piece && !piece->empty()) {
+    if (!co_await exchange.write(*piece)) co_return Offer{};
+    piece = co_await answer.read_some();
+  }
+  if (piece) {
+    fleet_.report_success(backend);
+    (void)co_await exchange.end();
+    co_return Offer{};
+  }
+  if (exchange.stop().stop_requested()) co_return Offer{};
+  // Its beginning is with the client: it is told that the rest will not come, and sees no proper end.
+  fleet_.report_failure(backend, piece.error().message);
+  ++counts_.failed;
+  const std::string event = "data: " + openai_error(502, piece.error().message).dump() + "\n\n";
+  (void)co_await exchange.write(event);
+  exchange.abort();
+  co_return Offer{};
+}
+
+// Changes to all servers.
+
+http::Task<> Proxy::change(http::Exchange& exchange, const std::string& path) {
+  auto text = co_await exchange.body();
+  if (!text) co_return;
+  auto body = text->empty() ? Result<Json>(Json::object()) : parse_json(*text, "request");
+  if (!body || !body->is_object()) {
+    (void)co_await exchange.respond(error_response(400, "request: expected a JSON object"));
+    co_return;
+  }
+  Status status;
+  if (path == "/v1/load_lora_adapter")
+    status = co_await load(*body);
+  else if (path == "/v1/unload_lora_adapter")
+    status = co_await unload(*body);
+  else if (path == "/pause")
+    status = co_await pause(exchange.request().query("mode"));
+  else
+    status = co_await fleet_.resume();
+  (void)co_await exchange.respond(status_response(status, 409));
+}
+
+http::Task<Status> Proxy::pause(std::string name) {
+  const auto mode = pause_mode(name.empty() ? "keep" : name);
+  if (!mode) co_return pass(mode);
+  co_return co_await fleet_.pause(*mode);
+}
+
+http::Task<Status> Proxy::load(const Json& body) {
+  const std::string name = text_of(body, "lora_name"), path = text_of(body, "lora_path");
+  if (!safe_name(name))
+    co_return fail("\"lora_name\": expected up to 128 letters, digits, '.', '_' and '-', not first a '.'");
+  if (path.empty()) co_return fail("\"lora_path\": expected the folder of the adapter");
+  co_return co_await fleet_.publish(name, path);
+}
+
+http::Task<Status> Proxy::unload(const Json& body) {
+  const std::string name = text_of(body, "lora_name");
+  if (name.empty()) co_return fail("\"lora_name\": expected the name of an adapter");
+  co_return co_await fleet_.withdraw(name, options_.drain_seconds);
+}
+
+}  // namespace nereus::serving
