@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "nereus/runtime/job_overrides.h"
+#include "nereus/config/overrides.h"
 
 namespace CLI {
 class App;
@@ -15,11 +15,12 @@ using Action = std::function<int()>;
 
 /// Each adds its subcommand to `app` and sets `action` when it was the one typed. `overrides` are the job's
 /// `--section.key value` options, taken off the command line before.
-void add_train(CLI::App& app, const runtime::Overrides& overrides, Action& action);
-void add_eval(CLI::App& app, const runtime::Overrides& overrides, Action& action);
+void add_train(CLI::App& app, const config::Overrides& overrides, Action& action);
+void add_eval(CLI::App& app, const config::Overrides& overrides, Action& action);
 void add_generate(CLI::App& app, Action& action);
 void add_tokenize(CLI::App& app, Action& action);
 void add_model(CLI::App& app, Action& action);
+void add_profile(CLI::App& app, Action& action);
 
 /// Exit codes.
 inline constexpr int kSuccess = 0, kFailure = 1, kUsage = 2, kInterrupted = 130;

@@ -24,7 +24,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-void add_eval(CLI::App& app, const runtime::Overrides& overrides, Action& action) {
+void add_eval(CLI::App& app, const config::Overrides& overrides, Action& action) {
   auto options = std::make_shared<Options>();
   options->command.overrides = overrides;
   CLI::App* eval = app.add_subcommand("eval", "Score a model on held-out prompts of a job");

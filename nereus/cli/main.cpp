@@ -30,7 +30,7 @@ bool has_command(CLI::App& app, const std::string& name) {
 }
 
 int run(std::vector<std::string> arguments) {
-  auto overrides = runtime::take_overrides(arguments);
+  auto overrides = config::take_overrides(arguments);
   if (!overrides) return report(pass(overrides)), kUsage;
   CLI::App app(kDescription, "nereus");
   app.set_version_flag("--version", std::string("nereus ") + NEREUS_VERSION);
@@ -41,6 +41,7 @@ int run(std::vector<std::string> arguments) {
   add_generate(app, action);
   add_tokenize(app, action);
   add_model(app, action);
+  add_profile(app, action);
   if (!arguments.empty() && !arguments[0].starts_with('-') && !has_command(app, arguments[0])) {
     std::cerr << "nereus: error: unknown command " << arguments[0] << "; nereus --help lists the commands\n";
     return kUsage;

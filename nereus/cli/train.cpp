@@ -28,7 +28,7 @@ int run(Options& options) {
 
 }  // namespace
 
-void add_train(CLI::App& app, const runtime::Overrides& overrides, Action& action) {
+void add_train(CLI::App& app, const config::Overrides& overrides, Action& action) {
   auto options = std::make_shared<Options>();
   options->command.overrides = overrides;
   CLI::App* train = app.add_subcommand("train", "Train a model by a job file");

@@ -3,14 +3,14 @@
 #include <filesystem>
 
 #include "nereus/base/result.h"
+#include "nereus/config/overrides.h"
 #include "nereus/runtime/evaluation_result.h"
-#include "nereus/runtime/job_overrides.h"
 
 namespace nereus::runtime {
 
 struct EvalCommand {
   std::filesystem::path job{};  ///< a job file, or a run's folder: then with what the run has trained
-  Overrides overrides{};
+  config::Overrides overrides{};
   std::filesystem::path adapter{};  ///< instead of the run's
 };
 

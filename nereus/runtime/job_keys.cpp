@@ -2,6 +2,11 @@
 
 namespace nereus::runtime {
 
+using config::above;
+using config::at_least;
+using config::between;
+using config::KeyTable;
+
 namespace {
 
 void add_run(KeyTable<Job>& keys) {
@@ -180,6 +185,13 @@ KeyTable<RewardSection> reward_keys() {
                                                           {"absent", tasks::OnError::absent}},
       "A command that fails ends the run, or leaves the completions without a reward.");
   return keys;
+}
+
+config::Schema<Job> job_schema() {
+  config::Schema<Job> schema(job_keys(), "docs/configuration.md");
+  schema.add_list(
+      "reward", reward_keys(), [](auto& job) -> auto& { return job.rewards; });
+  return schema;
 }
 
 }  // namespace nereus::runtime

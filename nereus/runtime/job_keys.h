@@ -1,17 +1,21 @@
 #pragma once
 
+#include "nereus/config/key_table.h"
+#include "nereus/config/schema.h"
 #include "nereus/runtime/job.h"
-#include "nereus/runtime/key_table.h"
 
 namespace nereus::runtime {
 
 /// Every key of a job file but those of [[reward]], in the order of the reference page.
-KeyTable<Job> job_keys();
+config::KeyTable<Job> job_keys();
 
 /// Those of [lora], [train] and [grpo], a part of job_keys.
-void add_training_keys(KeyTable<Job>& keys);
+void add_training_keys(config::KeyTable<Job>& keys);
 
 /// The keys of one [[reward]], named "reward.KEY".
-KeyTable<RewardSection> reward_keys();
+config::KeyTable<RewardSection> reward_keys();
+
+/// Both together: what a job file may say.
+config::Schema<Job> job_schema();
 
 }  // namespace nereus::runtime

@@ -1,5 +1,6 @@
 #include "nereus/runtime/reference_page.h"
 
+#include "nereus/config/reference.h"
 #include "nereus/runtime/job_keys.h"
 
 namespace nereus::runtime {
@@ -19,41 +20,11 @@ the same text is written to `job.toml` in the run's folder.
 This page is made by `nereus train --print-reference`.
 )";
 
-/// Text for a cell of a table.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
-template <class T>
-void describe(std::string& out, const KeyTable<T>& table, const T& defaults, const std::string& header_form) {
-  std::string section;
-  for (const auto& key : table.keys()) {
-    const size_t dot = key.name.find('.');
-    const std::string in = key.name.substr(0, dot);
-    if (in != section) {
-      out += fmt::format("\n## {}\n\n", fmt::format(fmt::runtime(header_form), in));
-      out += "| key | default | takes | meaning |\n| --- | --- | --- | --- |\n";
-    }
-    section = in;
-    const auto value = key.get(defaults);
-    out += fmt::format("| `{}` | {} | {} | {} |\n", key.name.substr(dot + 1),
-                       value ? fmt::format("`{}`", to_toml(*value)) : "unset", escaped(key.expected),
-                       escaped(key.doc));
-  }
-}
-
 }  // namespace
 
 std::string reference_page() {
-  std::string out = kIntroduction;
-  describe(out, job_keys(), Job{}, "`[{}]`");
-  describe(out, reward_keys(), RewardSection{}, "`[[{}]]`, one or more");
-  return out;
+  return kIntroduction + config::reference_tables(job_keys(), Job{}, "`[{}]`") +
+         config::reference_tables(reward_keys(), RewardSection{}, "`[[{}]]`, one or more");
 }
 
 }  // namespace nereus::runtime

@@ -2,8 +2,8 @@
 
 #include <ostream>
 
+#include "nereus/config/text_file.h"
 #include "nereus/runtime/prompts.h"
-#include "nereus/runtime/text_file.h"
 
 namespace nereus::runtime {
 
@@ -12,7 +12,7 @@ namespace {
 /// The text that is tokenised.
 Result<std::string> text_of(const TokenizeCommand& command, const text::Tokenizer& tokenizer) {
   if (command.chat.empty()) return command.text;
-  auto content = read_text(command.chat);
+  auto content = config::read_text_file(command.chat);
   if (!content) return pass(content);
   auto messages = parse_ordered_json(*content, command.chat.string());
   if (!messages) return pass(messages);

@@ -4,14 +4,14 @@
 #include <iosfwd>
 
 #include "nereus/base/result.h"
-#include "nereus/runtime/job_overrides.h"
+#include "nereus/config/overrides.h"
 #include "nereus/runtime/run_folder.h"
 
 namespace nereus::runtime {
 
 struct TrainCommand {
   std::filesystem::path job_file;
-  Overrides overrides;
+  config::Overrides overrides;
   OnExisting on_existing = OnExisting::refuse;
 };
 

@@ -5,6 +5,11 @@
 
 namespace nereus::runtime {
 
+using config::above;
+using config::at_least;
+using config::between;
+using config::KeyTable;
+
 namespace {
 
 /// Pairs the names of an enumeration with its values, which count from 0.

@@ -50,12 +50,12 @@ class TrainJob : public ::testing::Test {
     scratch_.write("job.toml", kJob);
   }
 
-  Result<TrainOutcome> try_run(const std::string& name, Overrides overrides,
+  Result<TrainOutcome> try_run(const std::string& name, config::Overrides overrides,
                                OnExisting on_existing = OnExisting::refuse) {
     overrides.emplace_back("run.name", name);
     return train({scratch_.path() / "job.toml", overrides, on_existing});
   }
-  fs::path run(const std::string& name, Overrides overrides = {},
+  fs::path run(const std::string& name, config::Overrides overrides = {},
                OnExisting on_existing = OnExisting::refuse) {
     const auto outcome = try_run(name, std::move(overrides), on_existing);
     EXPECT_TRUE(outcome) << outcome.error().message;
@@ -153,9 +153,10 @@ TEST_F(TrainJob, ResumesAfterADeathAtAnyMoment) {
 // and a starting adapter that is not zero, the resumed run still equals the other.
 TEST_F(TrainJob, Fault11_Fault19_AdaptersAreResumedOnce) {
   run("start");
-  const Overrides job = {{"model.adapter", (folder("start") / "adapter").string()}, {"grpo.beta", "0.1"}};
+  const config::Overrides job = {{"model.adapter", (folder("start") / "adapter").string()},
+                                 {"grpo.beta", "0.1"}};
   auto with_steps = [&](const char* steps) {
-    Overrides all = job;
+    config::Overrides all = job;
     all.emplace_back("run.steps", steps);
     return all;
   };
@@ -168,17 +169,18 @@ TEST_F(TrainJob, Fault11_Fault19_AdaptersAreResumedOnce) {
 // The KL reference is the base, not the starting adapter [trl 3194].
 TEST_F(TrainJob, Fault20_TheReferenceIsTheStartingAdapter) {
   run("start");
-  const Overrides job = {{"model.adapter", (folder("start") / "adapter").string()}, {"grpo.beta", "0.1"}};
+  const config::Overrides job = {{"model.adapter", (folder("start") / "adapter").string()},
+                                 {"grpo.beta", "0.1"}};
   const auto lines = lines_of(run("next", job) / "metrics.jsonl");
   EXPECT_NEAR(lines.front()["kl"].get<double>(), 0, 1e-9);  // at the start the policy is its reference
   EXPECT_GT(lines.back()["kl"].get<double>(), 1e-6);
 }
 
 TEST_F(TrainJob, FullFineTuningResumesToo) {
-  const Overrides full = {
+  const config::Overrides full = {
       {"lora.enabled", "false"}, {"train.learning_rate", "1e-3"}, {"train.minibatches", "2"}};
   auto with_steps = [&](const char* steps) {
-    Overrides all = full;
+    config::Overrides all = full;
     all.emplace_back("run.steps", steps);
     return all;
   };
@@ -244,9 +246,9 @@ TEST_F(TrainJob, Fault38_StepsThatTeachNothingAreWarnedOf) {
 // An over-long prompt crashes [trl 3180]: with data.skip_long_prompts the run goes on and says how many.
 TEST_F(TrainJob, Fault32_SkippedPromptsAreCounted) {
   scratch_.write("data.jsonl", "{\"prompt\": \"a b c d e f g h i j k l m n o p\"}\n{\"prompt\": \"a\"}\n");
-  const Overrides job = {{"data.task", ""},
-                         {"data.file", (scratch_.path() / "data.jsonl").string()},
-                         {"data.max_prompt_tokens", "4"}};
+  const config::Overrides job = {{"data.task", ""},
+                                 {"data.file", (scratch_.path() / "data.jsonl").string()},
+                                 {"data.max_prompt_tokens", "4"}};
   EXPECT_THAT(try_run("refused", job).error().message, HasSubstr("data.jsonl:1: the prompt has"));
   auto skipping = job;
   skipping.emplace_back("data.skip_long_prompts", "true");
@@ -254,7 +256,7 @@ TEST_F(TrainJob, Fault32_SkippedPromptsAreCounted) {
 }
 
 TEST_F(TrainJob, ResamplingReplacesGroupsWithoutSpread) {
-  const Overrides rare = {{"reward.0.pattern", "w|k"}, {"run.steps", "3"}};
+  const config::Overrides rare = {{"reward.0.pattern", "w|k"}, {"run.steps", "3"}};
   auto resampled = rare;
   resampled.emplace_back("grpo.resample_rounds", "200");
   double without = 0;

@@ -1,11 +1,11 @@
-#include "nereus/runtime/config_value.h"
+#include "nereus/config/config_value.h"
 
 #include <fmt/ranges.h>
 
 #include <charconv>
 #include <optional>
 
-namespace nereus::runtime {
+namespace nereus::config {
 
 namespace {
 
@@ -98,4 +98,4 @@ ConfigValue value_from_text(const std::string& text, KeyKind kind) {
   }
 }
 
-}  // namespace nereus::runtime
+}  // namespace nereus::config

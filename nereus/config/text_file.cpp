@@ -1,13 +1,13 @@
-#include "nereus/runtime/text_file.h"
+#include "nereus/config/text_file.h"
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
-namespace nereus::runtime {
+namespace nereus::config {
 
-Result<std::string> read_text(const std::filesystem::path& file) {
+Result<std::string> read_text_file(const std::filesystem::path& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error))
     return fail("{}: is a folder, expected a file", file.string());
@@ -19,4 +19,4 @@ Result<std::string> read_text(const std::filesystem::path& file) {
   return std::move(text).str();
 }
 
-}  // namespace nereus::runtime
+}  // namespace nereus::config

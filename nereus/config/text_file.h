@@ -5,9 +5,9 @@
 
 #include "nereus/base/result.h"
 
-namespace nereus::runtime {
+namespace nereus::config {
 
 /// The whole file. The error names it and says why.
-Result<std::string> read_text(const std::filesystem::path& file);
+Result<std::string> read_text_file(const std::filesystem::path& file);
 
-}  // namespace nereus::runtime
+}  // namespace nereus::config

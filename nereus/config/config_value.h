@@ -7,9 +7,9 @@
 
 #include "nereus/base/result.h"
 
-namespace nereus::runtime {
+namespace nereus::config {
 
-/// A value of a job file, as TOML and the command line can say it.
+/// A value of a configuration file, as TOML and the command line can say it.
 using ConfigValue = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
 
 /// What a key takes.
@@ -33,4 +33,4 @@ struct ConfigEntry {
 /// `source` and the line.
 Result<std::vector<ConfigEntry>> parse_toml(std::string_view text, const std::string& source);
 
-}  // namespace nereus::runtime
+}  // namespace nereus::config

@@ -1,9 +1,9 @@
-#include "nereus/runtime/key_table.h"
+#include "nereus/config/key_table.h"
 
 #include <cmath>
 #include <cstdlib>
 
-namespace nereus::runtime {
+namespace nereus::config {
 
 namespace {
 
@@ -74,4 +74,4 @@ double shortest(float value) {
   return std::strtod(fmt::format("{}", value).c_str(), nullptr);
 }
 
-}  // namespace nereus::runtime
+}  // namespace nereus::config

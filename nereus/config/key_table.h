@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "nereus/base/result.h"
-#include "nereus/runtime/config_value.h"
+#include "nereus/config/config_value.h"
 
-namespace nereus::runtime {
+namespace nereus::config {
 
 /// Which numbers a key takes.
 struct Bounds {
@@ -75,6 +75,9 @@ class KeyTable {
     };
     keys_.push_back(std::move(key));
   }
+
+  /// A key that reads and writes by itself.
+  void add(Key<T> key) { keys_.push_back(std::move(key)); }
 
   const std::vector<Key<T>>& keys() const { return keys_; }
   const Key<T>* find(std::string_view name) const {
@@ -187,4 +190,4 @@ class KeyTable {
   std::vector<Key<T>> keys_;
 };
 
-}  // namespace nereus::runtime
+}  // namespace nereus::config

@@ -6,7 +6,7 @@
 
 #include "nereus/base/result.h"
 
-namespace nereus::runtime {
+namespace nereus::config {
 
 /// `--key value` of the command line: ("train.learning_rate", "1e-5"). "reward.0.weight" is that of the
 /// first [[reward]].
@@ -16,4 +16,4 @@ using Overrides = std::vector<std::pair<std::string, std::string>>;
 /// the job, all others are left. Error: a key without a value.
 Result<Overrides> take_overrides(std::vector<std::string>& arguments);
 
-}  // namespace nereus::runtime
+}  // namespace nereus::config

@@ -1,6 +1,6 @@
-#include "nereus/runtime/job_overrides.h"
+#include "nereus/config/overrides.h"
 
-namespace nereus::runtime {
+namespace nereus::config {
 
 namespace {
 
@@ -30,4 +30,4 @@ Result<Overrides> take_overrides(std::vector<std::string>& arguments) {
   return overrides;
 }
 
-}  // namespace nereus::runtime
+}  // namespace nereus::config

@@ -2,9 +2,11 @@
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
-#include "nereus/runtime/config_value.h"
+#include <algorithm>
 
-namespace nereus::runtime {
+#include "nereus/config/config_value.h"
+
+namespace nereus::config {
 
 namespace {
 
@@ -22,7 +24,13 @@ class Lister {
     return {};
   }
 
-  std::vector<ConfigEntry> take() { return std::move(entries_); }
+  /// In the order of the file; tables themselves are in that of their keys.
+  std::vector<ConfigEntry> take() {
+    std::ranges::stable_sort(found_, {}, &Found::line);
+    std::vector<ConfigEntry> entries;
+    for (auto& found : found_) entries.push_back(std::move(found.entry));
+    return entries;
+  }
 
  private:
   Status value(const toml::node& node, const std::string& name) {
@@ -38,7 +46,7 @@ class Lister {
   Status array(const toml::array& list, const std::string& name) {
     if (!list.empty() && list.is_homogeneous(toml::node_type::table)) {
       for (size_t i = 0; i < list.size(); ++i)
-        if (auto status = table(*list[i].as_table(), name + "." + std::to_string(i)); !status) return status;
+        if (auto status = numbered(*list[i].as_table(), name, i); !status) return status;
       return {};
     }
     std::vector<std::string> texts;
@@ -49,8 +57,14 @@ class Lister {
     return add(name, std::move(texts), list);
   }
 
+  /// The table would be lost among entries if it had none.
+  Status numbered(const toml::table& inner, const std::string& name, size_t index) {
+    if (inner.empty()) return fail("{}: [[{}]] number {} is empty", place(inner), name, index);
+    return table(inner, name + "." + std::to_string(index));
+  }
+
   Status add(const std::string& name, ConfigValue value, const toml::node& node) {
-    entries_.push_back({name, std::move(value), place(node)});
+    found_.push_back({node.source().begin.line, {name, std::move(value), place(node)}});
     return {};
   }
 
@@ -58,8 +72,13 @@ class Lister {
     return source_ + ":" + std::to_string(node.source().begin.line);
   }
 
+  struct Found {
+    toml::source_index line;
+    ConfigEntry entry;
+  };
+
   const std::string& source_;
-  std::vector<ConfigEntry> entries_;
+  std::vector<Found> found_;
 };
 
 }  // namespace
@@ -73,4 +92,4 @@ Result<std::vector<ConfigEntry>> parse_toml(std::string_view text, const std::st
   return lister.take();
 }
 
-}  // namespace nereus::runtime
+}  // namespace nereus::config
