@@ -16,9 +16,9 @@ struct StageUse {
 
 struct Usage {
   double idle = 0;  ///< share of all devices' time in which they worked on nothing
-  std::vector<StageUse> stages;
+  std::vector<StageUse> stages = {};
   size_t bottleneck = 0;  ///< index in `stages`: the stage that takes most of the busiest device's time
-  std::string text;
+  std::string text = {};
 };
 
 /// Where a step's time went. Idle time is what no span of a device covers between the first start and the

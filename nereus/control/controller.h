@@ -15,17 +15,18 @@
 #include "nereus/control/memory_watch.h"
 #include "nereus/control/observation.h"
 #include "nereus/control/outcome.h"
+#include "nereus/control/plan_price.h"
 #include "nereus/plan/search.h"
 
 namespace nereus::control {
 
 struct ControllerOptions {
-  GateOptions gate;
+  GateOptions gate = {};
   plan::SearchOptions search = {.top = 8};
-  plan::Calibration calibration;  ///< before the job has measured anything
-  CalibrationOptions calibrator;
-  AvailabilityOptions availability;
-  MarginOptions memory;
+  plan::Calibration calibration = {};  ///< before the job has measured anything
+  CalibrationOptions calibrator = {};
+  AvailabilityOptions availability = {};
+  MarginOptions memory = {};
   double drift = 0.08;  ///< relative: how far stages must have moved since the last search to search again
   int64_t memory_steps = 5;  ///< a peak predicted over a device's memory within so many steps forces a change
   double length_deviations = 2;  ///< by which lengths are taken longer where memory is concerned
@@ -79,7 +80,7 @@ class Controller {
                              std::string& refusal) const;
   double deviation(const plan::StepTime& stay, const plan::Candidate& candidate) const;
   double relative_change() const;
-  plan::StepTime price(const plan::Plan& plan, int64_t steps_ahead);
+  plan::StepTime price(int64_t steps_ahead);
   double horizon(double step_seconds) const;
   plan::Lengths lengths(int64_t steps, double deviations) const;
   double load(int64_t steps, double deviations) const;
@@ -91,6 +92,7 @@ class Controller {
 
   cluster::Cluster cluster_, before_;  // before_: as it was when plan_ was last changed from previous_
   std::optional<plan::Plan> plan_, previous_;
+  std::optional<PlanPrice> price_;  // of plan_
   Calibrator calibrator_;
   LengthForecast lengths_;
   Availability availability_;

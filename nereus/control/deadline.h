@@ -31,12 +31,12 @@ struct Phase {
   plan::ModelStage what;
   double start = 0;     ///< seconds since the run began
   double deadline = 0;  ///< seconds that it may take
-  std::vector<RankProgress> ranks;
+  std::vector<RankProgress> ranks = {};
 };
 
 struct Overdue {
-  std::vector<int32_t> stuck;  ///< ranks, the one not heard of for the longest time first
-  std::string text;            ///< names phase, ranks and devices
+  std::vector<int32_t> stuck = {};  ///< ranks, the one not heard of for the longest time first
+  std::string text = {};            ///< names phase, ranks and devices
 };
 
 /// Whether the phase has passed its deadline, and who holds it up. Ranks that still made progress within a

@@ -36,12 +36,12 @@ struct Decision {
   int64_t step = 0;  ///< the last step that was observed; -1: none
   Action action = Action::stay;
   Trigger trigger = Trigger::none;
-  bool forced = false;    ///< no gain was asked for
-  double stay = 0;        ///< seconds of the coming step under the plan that ran, 0: it can't run
-  double predicted = 0;   ///< seconds of the coming step under the plan decided on
-  double transition = 0;  ///< seconds predicted for the transition
-  std::string reason;     ///< one sentence
-  double observed = 0;    ///< what came of it: seconds of that step; 0: not known yet
+  bool forced = false;      ///< no gain was asked for
+  double stay = 0;          ///< seconds of the coming step under the plan that ran, 0: it can't run
+  double predicted = 0;     ///< seconds of the coming step under the plan decided on
+  double transition = 0;    ///< seconds predicted for the transition
+  std::string reason = {};  ///< one sentence
+  double observed = 0;      ///< what came of it: seconds of that step; 0: not known yet
   double observed_transition = 0;
 };
 /// One line of the log.

@@ -28,7 +28,7 @@ struct Verdict {
   bool change = false;
   double saving = 0;   ///< seconds over the horizon, cost subtracted
   double horizon = 0;  ///< steps
-  std::string reason;
+  std::string reason = {};
 };
 
 /// Whether a change that nothing forces is worth it: it has to pay for itself within the lesser of the steps

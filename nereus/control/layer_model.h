@@ -24,7 +24,7 @@ struct LayerProfile {
   int64_t sequence = 0;     ///< tokens of a sequence
   int32_t micro_batch = 1;  ///< sequences
   int32_t tp = 1;
-  std::vector<LayerSeconds> layers;
+  std::vector<LayerSeconds> layers = {};
 };
 
 /// Times of a model's layers at any micro-batch and tensor size, from one profile: each kind of layer has one

@@ -17,12 +17,12 @@ enum class MemoryCause : uint8_t { steady, growth, leak };
 struct MemoryFinding {
   int32_t device = 0;
   MemoryCause cause = MemoryCause::steady;
-  double growth = 0;     ///< bytes since the watch began that longer responses explain
-  double leak = 0;       ///< bytes a step that they do not
-  double next_peak = 0;  ///< bytes, expected for the step asked about
-  double bound = 0;      ///< bytes, not to be exceeded by then
-  double capacity = 0;   ///< bytes
-  std::string text;      ///< one sentence for the user
+  double growth = 0;      ///< bytes since the watch began that longer responses explain
+  double leak = 0;        ///< bytes a step that they do not
+  double next_peak = 0;   ///< bytes, expected for the step asked about
+  double bound = 0;       ///< bytes, not to be exceeded by then
+  double capacity = 0;    ///< bytes
+  std::string text = {};  ///< one sentence for the user
 };
 
 /// Tells growth of memory with the lengths from a leak, and bounds the peak of coming steps. The peak of each

@@ -16,8 +16,8 @@ struct RankSpan {
 /// One model-stage of one step. The stage lasts from `start` until its slowest rank has finished.
 struct StageObservation {
   plan::ModelStage what;
-  double start = 0, end = 0;    ///< seconds since the run began
-  std::vector<RankSpan> ranks;  ///< empty: not reported
+  double start = 0, end = 0;         ///< seconds since the run began
+  std::vector<RankSpan> ranks = {};  ///< empty: not reported
 
   double seconds() const { return end - start; }
 };
@@ -35,9 +35,9 @@ struct Observation {
   double now = 0;         ///< seconds since the run began, at the step's end
   double seconds = 0;     ///< of the step, without the transition before it
   double transition = 0;  ///< seconds of the transition before it, 0 where there was none
-  std::vector<StageObservation> stages;
-  plan::Lengths lengths;  ///< of the step's completions
-  std::vector<DeviceMemory> memory;
+  std::vector<StageObservation> stages = {};
+  plan::Lengths lengths = {};  ///< of the step's completions
+  std::vector<DeviceMemory> memory = {};
 };
 
 }  // namespace nereus::control

@@ -1,0 +1,336 @@
+#include "nereus/control/controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "nereus/control/membership.h"
+
+namespace nereus::control {
+namespace {
+
+constexpr double kUnexplainedRate = 0.2;
+constexpr double kLeastUtilization = 0.3;
+constexpr double kLeastSpared = 0.01;  // of the utilization: less is not worth a search
+constexpr double kLeastWork = 0.2;     // of a stage's seconds
+constexpr int64_t kNeverChanged = 1'000'000;
+
+plan::Operation operation_of(plan::Stage stage) {
+  switch (stage) {
+    case plan::Stage::generate:
+      return plan::Operation::decode;
+    case plan::Stage::infer:
+      return plan::Operation::infer;
+    case plan::Stage::train:
+      return plan::Operation::train;
+  }
+  return plan::Operation::train;
+}
+
+double share(const plan::StepTime& time, plan::ModelStage what) {
+  const plan::StageTime* stage = time.find(what);
+  return stage == nullptr || time.total <= 0 ? 0 : stage->total() / time.total;
+}
+
+}  // namespace
+
+Controller::Controller(plan::Job job, ControllerOptions options, TransitionCost cost)
+    : job_(std::move(job)),
+      options_(std::move(options)),
+      cost_(std::move(cost)),
+      calibrator_(options_.calibrator),
+      availability_(options_.availability),
+      memory_(options_.memory),
+      since_change_(kNeverChanged) {}
+
+Decision Controller::begin(const cluster::Cluster& cluster, double now, int64_t steps_left) {
+  cluster_ = before_ = cluster;
+  steps_left_ = steps_left;
+  availability_.observe(now, cluster.devices());
+  return record(search(Trigger::start, {.step = -1}));
+}
+
+Decision Controller::observe(const cluster::Cluster& cluster, const Observation& observation) {
+  learn(observation);
+  availability_.observe(observation.now, cluster.devices());
+  const bool moved = adopt(cluster);
+  Decision decision{.step = observation.step};
+  if (!plan_) return record(search(Trigger::lost, std::move(decision)));
+
+  ahead_ = price(1);
+  decision.stay = decision.predicted = ahead_.total;
+  const bool spared = spare_memory();
+  return record(decide(trigger(moved, spared), std::move(decision)));
+}
+
+Decision Controller::devices_changed(const cluster::Cluster& cluster, double now) {
+  availability_.observe(now, cluster.devices());
+  Decision decision{.step = log_.empty() ? -1 : log_.back().step};
+  const bool moved = adopt(cluster);
+  if (!plan_) return record(search(Trigger::lost, std::move(decision)));
+  ahead_ = price(1);
+  decision.stay = decision.predicted = ahead_.total;
+  return record(decide(trigger(moved, false), std::move(decision)));
+}
+
+void Controller::rolled_back(const std::string& reason) {
+  plan_.reset();
+  if (previous_) {
+    if (auto same = carry_over(*previous_, before_, cluster_)) plan_ = std::move(*same);
+  }
+  if (plan_) price_.emplace(cluster_, job_, *plan_);
+  since_change_ = 0;
+  if (!log_.empty()) log_.back().reason += fmt::format("; rolled back: {}", reason);
+}
+
+// What the step that has ended tells about the plan under which it ran.
+void Controller::learn(const Observation& observation) {
+  steps_left_ = observation.steps_left;
+  since_change_ = std::min(since_change_ + 1, kNeverChanged);
+  if (!log_.empty()) {
+    Decision& last = log_.back();
+    last.observed = observation.seconds;
+    last.observed_transition = observation.transition;
+    if (last.predicted > 0) outcome_.observe(last.predicted, observation.seconds, observation.transition);
+  }
+  if (!observation.lengths.responses.empty()) lengths_.observe(observation.lengths);
+  if (!plan_) return;
+
+  job_.lengths = observation.lengths.responses.empty() ? job_.lengths : observation.lengths;
+  const plan::StepTime analytic = price_->at(job_, options_.calibration);
+  for (const StageObservation& stage : observation.stages) {
+    const plan::StageTime* time = analytic.find(stage.what);
+    const plan::Placement* placement = plan_->find(stage.what);
+    if (time == nullptr || placement == nullptr || stage.seconds() <= 0) continue;
+    // Fetching and storing idle state is no part of what factors scale.
+    const double work = time->total() - time->offload;
+    const double measured = std::max(stage.seconds() - time->offload, kLeastWork * stage.seconds());
+    if (work > 0)
+      calibrator_.observe(operation_of(stage.what.stage), plan::regime_of(*placement), work, measured);
+  }
+  calibrator_.end_step();
+  const double explained = price_->at(job_, calibration()).total;
+  unexplained_ += kUnexplainedRate * (observation.seconds - explained - unexplained_);
+  memory_.observe(static_cast<double>(job_.lengths.prompt) + job_.lengths.mean_response(),
+                  observation.memory);
+}
+
+// Takes the devices present as given; whether they differ. A plan that lost a device is dropped.
+bool Controller::adopt(const cluster::Cluster& cluster) {
+  if (same_devices(cluster, cluster_)) return false;
+  if (plan_) {
+    auto same = carry_over(*plan_, cluster_, cluster);
+    if (!same) {
+      previous_ = std::exchange(plan_, std::nullopt);
+      before_ = cluster_;
+    } else {
+      plan_ = std::move(*same);
+    }
+  }
+  cluster_ = cluster;
+  if (plan_) price_.emplace(cluster_, job_, *plan_);
+  return true;
+}
+
+std::optional<MemoryFinding> Controller::memory() const {
+  return memory_.fullest(load(options_.memory_steps, options_.length_deviations), options_.memory_steps);
+}
+
+// Where the bound of a peak passes the device's memory, plans are told to leave as much more free as was
+// measured above the model. Whether they were.
+bool Controller::spare_memory() {
+  const auto finding = memory();
+  if (!finding || finding->capacity <= 0 || finding->bound <= finding->capacity) return false;
+  double modelled = 0;
+  for (const plan::DevicePeak& peak : plan::peaks(cluster_, job_, *plan_))
+    if (peak.device == finding->device) modelled = peak.ledger.total();
+  const double spared = std::max(kLeastUtilization, modelled / finding->bound);
+  if (modelled <= 0 || spared > job_.utilization * (1 - kLeastSpared)) return false;
+  job_.utilization = spared;
+  return true;
+}
+
+// The job's own lengths until a step has told otherwise.
+plan::Lengths Controller::lengths(int64_t steps, double deviations) const {
+  return lengths_.count() == 0 ? job_.lengths : lengths_.ahead(steps, deviations);
+}
+
+double Controller::load(int64_t steps, double deviations) const {
+  const plan::Lengths lengths = this->lengths(steps, deviations);
+  return static_cast<double>(lengths.prompt) + lengths.mean_response();
+}
+
+// The present plan, so many steps ahead.
+plan::StepTime Controller::price(int64_t steps_ahead) {
+  job_.lengths = lengths(steps_ahead, 0);
+  plan::StepTime time = price_->at(job_, calibration());
+  time.total = std::max(1e-9, time.total + unexplained_);
+  return time;
+}
+
+// Seconds that stages have moved since the last search, over the step's.
+double Controller::relative_change() const {
+  if (at_search_.total <= 0) return 0;
+  double moved = 0;
+  for (const plan::StageTime& stage : ahead_.stages) {
+    const plan::StageTime* then = at_search_.find(stage.what);
+    moved += std::abs(stage.total() - (then == nullptr ? 0 : then->total()));
+  }
+  return moved / at_search_.total;
+}
+
+Trigger Controller::trigger(bool devices_changed, bool spared) {
+  if (devices_changed) return Trigger::devices;
+  if (spared && !plan::check_memory(cluster_, job_, *plan_)) return Trigger::memory;
+  if (put_off_ && since_change_ >= options_.gate.cool_down) return Trigger::cool_down;
+  if (relative_change() > options_.drift) return Trigger::drift;
+  return Trigger::none;
+}
+
+Decision Controller::decide(Trigger trigger, Decision decision) {
+  const bool urgent = trigger == Trigger::memory;
+  if (trigger == Trigger::none) {
+    decision.reason = "stay: nothing has changed since the last search";
+    return decision;
+  }
+  if (!urgent && since_change_ < options_.gate.cool_down) {
+    put_off_ = true;
+    decision.reason =
+        fmt::format("stay: {} of {} steps of cool-down are over", since_change_, options_.gate.cool_down);
+    return decision;
+  }
+  return search(trigger, std::move(decision));
+}
+
+double Controller::deadline(plan::ModelStage what, const DeadlineOptions& options) const {
+  const plan::StageTime* stage = ahead_.find(what);
+  const plan::Placement* placement = plan_ ? plan_->find(what) : nullptr;
+  if (stage == nullptr || placement == nullptr) return options.least;
+  const double noise = calibrator_.noise(operation_of(what.stage), plan::regime_of(*placement));
+  return deadline_seconds(stage->total(), noise, options);
+}
+
+double Controller::horizon(double step_seconds) const {
+  return std::min(static_cast<double>(steps_left_),
+                  availability_.seconds_to_change() / std::max(step_seconds, 1e-9));
+}
+
+// Relative standard deviation of a candidate's time over the present plan's. What both owe to the same regime
+// is no doubt between them.
+double Controller::deviation(const plan::StepTime& stay, const plan::Candidate& candidate) const {
+  double variance = 0;
+  auto add = [&](double weight, const plan::Placement& placement) {
+    const Factor factor = calibrator_.factor(operation_of(placement.what.stage), plan::regime_of(placement));
+    variance += std::pow(weight * factor.deviation, 2);
+  };
+  for (const plan::Placement& placement : candidate.plan.placements) {
+    const double after = share(candidate.time, placement.what), now = share(stay, placement.what);
+    const plan::Placement* present = plan_->find(placement.what);
+    if (present != nullptr && plan::regime_of(*present) == plan::regime_of(placement)) {
+      add(after - now, placement);
+      continue;
+    }
+    add(after, placement);
+    if (present != nullptr) add(now, *present);
+  }
+  return std::sqrt(variance);
+}
+
+// The candidate that is cheapest over the horizon, its transition included; none where every transition is
+// refused. The present plan is no candidate.
+std::optional<Controller::Priced> Controller::best(const plan::SearchResult& found,
+                                                   const plan::StepTime* stay, double horizon,
+                                                   std::string& refusal) const {
+  std::optional<Priced> best;
+  const plan::Plan* from = plan_ ? &*plan_ : previous_ ? &*previous_ : nullptr;
+  const cluster::Cluster& before = plan_ ? cluster_ : before_;
+  for (const plan::Candidate& candidate : found.best) {
+    if (plan_ && candidate.plan == *plan_) continue;
+    const Result<double> cost = cost_(Move{before, from, cluster_, candidate.plan});
+    if (!cost) {
+      refusal = cost.error().message;
+      continue;
+    }
+    Priced priced{&candidate, candidate.time.total + unexplained_, *cost * outcome_.transition_factor(), 0};
+    auto total = [&](const Priced& p) { return p.seconds * std::max(horizon, 1.0) + p.transition; };
+    if (best && total(*best) <= total(priced)) continue;
+    if (stay != nullptr) priced.deviation = deviation(*stay, candidate);
+    best = priced;
+  }
+  return best;
+}
+
+Decision Controller::search(Trigger trigger, Decision decision) {
+  ++searches_[static_cast<size_t>(trigger)];
+  decision.trigger = trigger;
+  put_off_ = false;
+  const bool fits = plan_ && plan::check_memory(cluster_, job_, *plan_).has_value();
+  const int64_t middle = options_.length_steps / 2;
+  plan::StepTime stay;
+  if (fits) {
+    at_search_ = ahead_;
+    stay = price(middle);
+  } else {
+    job_.lengths = lengths(middle, 0);
+  }
+  const plan::SearchResult found =
+      plan::search(cluster_, job_, calibration(), options_.search, fits ? &*plan_ : nullptr);
+  const double step = fits ? stay.total : found.best.empty() ? 1 : found.best.front().time.total;
+  std::string refusal;
+  const auto choice = best(found, fits ? &stay : nullptr, horizon(step), refusal);
+  if (!choice) {
+    decision.action = plan_ ? Action::stay : Action::wait;
+    decision.reason =
+        !refusal.empty() ? fmt::format("{}: no transition is possible: {}", name_of(decision.action), refusal)
+        : fits           ? "stay: no other plan fits"
+               : fmt::format("{}: no plan fits the {} devices", name_of(decision.action), cluster_.devices());
+    return decision;
+  }
+  if (!fits) {
+    decision.forced = true;
+    decision.reason = plan_                       ? "change: the present plan would run out of memory"
+                      : trigger == Trigger::start ? "change: the first plan"
+                                                  : "change: a device of the plan is gone";
+    return take(*choice, std::move(decision));
+  }
+  const Verdict verdict = judge({.stay = stay.total,
+                                 .change = choice->seconds,
+                                 .deviation = choice->deviation,
+                                 .transition = choice->transition,
+                                 .steps_left = static_cast<double>(steps_left_),
+                                 .steps_to_change = horizon(step),
+                                 .steps_since_change = since_change_,
+                                 .widening = outcome_.widening()},
+                                options_.gate);
+  decision.reason = verdict.reason;
+  return verdict.change ? take(*choice, std::move(decision)) : decision;
+}
+
+Decision Controller::take(const Priced& choice, Decision decision) {
+  const bool first = !plan_ && !previous_;
+  if (plan_) {
+    previous_ = std::move(plan_);
+    before_ = cluster_;
+  }
+  plan_ = choice.candidate->plan;
+  price_.emplace(cluster_, job_, *plan_);
+  decision.action = Action::change;
+  decision.transition = choice.transition;
+  at_search_ = ahead_ = price(1);
+  decision.predicted = ahead_.total;
+  memory_.restart();
+  if (!first) {
+    since_change_ = 0;
+    outcome_.changed(choice.transition);
+  }
+  return decision;
+}
+
+Decision Controller::record(Decision decision) {
+  log_.push_back(decision);
+  return decision;
+}
+
+}  // namespace nereus::control
