@@ -108,8 +108,9 @@ bool crosses(const cluster::Cluster& cluster, const plan::Placement& placement, 
   return false;
 }
 
-/// Received bytes by place, and the totals of all nodes.
-int64_t add_nodes(const Places& places, const Graph& graph, int64_t message_bytes, Loads& loads, Cost& cost) {
+/// Adds the totals of all nodes. Returned: bytes received by place.
+std::vector<int64_t> add_nodes(const Places& places, const Graph& graph, int64_t message_bytes, Loads& loads,
+                               Cost& cost) {
   std::vector<int64_t> received(static_cast<size_t>(places.count()), 0);
   for (const Node& node : graph.nodes) {
     const bool link = node.action == Action::transfer || node.action == Action::stage_out ||
@@ -125,7 +126,20 @@ int64_t add_nodes(const Places& places, const Graph& graph, int64_t message_byte
     cost.moved_bytes += node.bytes;
     if (loads.distance(node.source, node.place) == Distance::remote) cost.network_bytes += node.bytes;
   }
-  return received.empty() ? 0 : *std::max_element(received.begin(), received.end());
+  return received;
+}
+
+/// Seconds until the last place has checked what it received, and all have told each other.
+double verification(const cluster::Cluster& cluster, const Places& places,
+                    const std::vector<int64_t>& received, const CostOptions& options) {
+  double slowest = 0;
+  for (int32_t place = 0; place < places.count(); ++place) {
+    const double bandwidth = places.is_device(place)
+                                 ? options.verify_share * cluster.kind(place).memory_bandwidth
+                                 : options.host_verify;
+    slowest = std::max(slowest, static_cast<double>(received[static_cast<size_t>(place)]) / bandwidth);
+  }
+  return slowest > 0 ? slowest + 2 * cluster.network_latency * std::ceil(std::log2(places.count())) : 0;
 }
 
 }  // namespace
@@ -146,23 +160,19 @@ double group_setup(const cluster::Cluster& cluster, const plan::Placement& place
 }
 
 Cost cost_of(const cluster::Cluster& cluster, const Places& places, const Cut& cut, const Schedule& schedule,
-             const std::vector<plan::Placement>& changed, int64_t message_bytes, double checkpoint_bandwidth,
-             const CostOptions& options) {
+             const std::vector<plan::Placement>& changed, const Wire& wire, const CostOptions& options) {
   Cost cost;
-  Loads loads(cluster, places, checkpoint_bandwidth);
-  const int64_t received = add_nodes(places, schedule.graph, message_bytes, loads, cost);
+  Loads loads(cluster, places, wire.checkpoint_bandwidth, wire.messages_in_flight);
+  const auto received = add_nodes(places, schedule.graph, wire.message_bytes, loads, cost);
   for (const PlaceBytes& fill : cut.fill) cost.needed_bytes += fill.bytes;
   cost.staged_bytes = schedule.staged_bytes;
   cost.bound = loads.busiest();
   cost.busiest = loads.busiest_name();
-  cost.path = LongestPath(cluster, places, schedule.graph, loads, message_bytes).seconds();
+  cost.path = LongestPath(cluster, places, schedule.graph, loads, wire.message_bytes).seconds();
   cost.transfer = std::max(cost.path, loads.busiest_with_latency());
   for (const plan::Placement& placement : changed)
     cost.group_setup += group_setup(cluster, placement, options);
-  if (received > 0) {
-    cost.verification = static_cast<double>(received) / options.verify_bandwidth +
-                        2 * cluster.network_latency * std::ceil(std::log2(places.count()));
-  }
+  cost.verification = verification(cluster, places, received, options);
   cost.warm_up = changed.empty() ? 0 : options.warm_up;
   cost.total =
       cost.transfer + (options.groups_ahead ? 0 : cost.group_setup) + cost.verification + cost.warm_up;

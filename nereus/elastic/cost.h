@@ -11,11 +11,12 @@ namespace nereus::elastic {
 
 /// What a transition costs beside its bytes. Seconds unless said otherwise.
 struct CostOptions {
-  double local_group = 0.005;      ///< to set up a process group within a machine
-  double network_group = 0.1;      ///< the same between machines, a rendezvous
-  bool groups_ahead = true;        ///< the new groups are set up while the old plan still runs
-  double verify_bandwidth = 50e9;  ///< bytes per second that a place checks of what it received
-  double warm_up = 0.2;            ///< by which the first step is slower: allocator, graphs, packed weights
+  double local_group = 0.005;  ///< to set up a process group within a machine
+  double network_group = 0.1;  ///< the same between machines, a rendezvous
+  bool groups_ahead = true;    ///< the new groups are set up while the old plan still runs
+  double verify_share = 0.25;  ///< of a device's memory bandwidth, to check what it received
+  double host_verify = 20e9;   ///< bytes per second that a host checks
+  double warm_up = 0.2;        ///< by which the first step is slower: allocator, graphs, packed weights
 };
 
 /// Seconds and bytes of a transition, from the links that transition really uses.
@@ -35,10 +36,16 @@ struct Cost {
   std::string busiest;  ///< the endpoint that the bound comes from
 };
 
+/// How bytes travel.
+struct Wire {
+  int64_t message_bytes = int64_t{16} << 20;
+  int32_t messages_in_flight = 4;
+  double checkpoint_bandwidth = 2e9;  ///< bytes per second of one machine
+};
+
 /// Prices a schedule. `changed`: the placements that are new, whose groups have to be set up.
 Cost cost_of(const cluster::Cluster& cluster, const Places& places, const Cut& cut, const Schedule& schedule,
-             const std::vector<plan::Placement>& changed, int64_t message_bytes, double checkpoint_bandwidth,
-             const CostOptions& options);
+             const std::vector<plan::Placement>& changed, const Wire& wire, const CostOptions& options);
 
 /// Seconds to set up the tensor, pipeline and data groups of a placement; a device sets up its groups one
 /// after the other.

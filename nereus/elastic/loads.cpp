@@ -6,10 +6,12 @@
 
 namespace nereus::elastic {
 
-Loads::Loads(const cluster::Cluster& cluster, const Places& places, double checkpoint_bandwidth)
+Loads::Loads(const cluster::Cluster& cluster, const Places& places, double checkpoint_bandwidth,
+             int32_t in_flight)
     : places_(places),
       link_latency_(cluster.link_latency),
       network_latency_(cluster.network_latency),
+      in_flight_(std::max(1, in_flight)),
       slots_(std::max(places.devices(), places.machines())),
       per_byte_(static_cast<size_t>(kEndpoints) * static_cast<size_t>(slots_), 0),
       seconds_(per_byte_),
@@ -64,25 +66,13 @@ size_t Loads::uses(int32_t source, int32_t target, std::array<size_t, 4>& found)
 void Loads::add(int32_t source, int32_t target, int64_t bytes, int64_t messages) {
   std::array<size_t, 4> found{};
   const size_t count = uses(source, target, found);
-  const double wait = latency(source, target) * static_cast<double>(messages);
+  const double wait = latency(source, target) * static_cast<double>(messages) / in_flight_;
   for (size_t i = 0; i < count; ++i) {
     const double seconds = static_cast<double>(bytes) * per_byte_[found[i]];
     seconds_[found[i]] += seconds;
-    with_latency_[found[i]] += seconds + wait;
+    const bool shared = found[i] >= slot(network_out, 0);  // of a machine: its devices wait at the same time
+    with_latency_[found[i]] += shared ? seconds : seconds + wait;
   }
-}
-
-double Loads::send_done(int32_t source, int32_t target, int64_t bytes) const {
-  const auto size = static_cast<double>(bytes);
-  if (source == places_.checkpoint()) return done(checkpoint_in, places_.machine(target), size);
-  const int32_t machine = places_.machine(source);
-  const bool from_device = places_.is_device(source);
-  if (machine != places_.machine(target)) {
-    const double network = done(network_out, machine, size);
-    return from_device ? std::max(network, done(host_out, source, size)) : network;
-  }
-  if (!from_device) return places_.is_device(target) ? done(host_in, target, size) : 0;
-  return done(places_.is_device(target) ? link_out : host_out, source, size);
 }
 
 double Loads::entering(int32_t place) const {

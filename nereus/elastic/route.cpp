@@ -5,11 +5,11 @@
 namespace nereus::elastic {
 
 Router::Router(const cluster::Cluster& cluster, const Places& places, const PlaceSets& sets,
-               double checkpoint_bandwidth, int64_t message_bytes)
+               double checkpoint_bandwidth, int64_t message_bytes, int32_t in_flight)
     : places_(places),
       sets_(sets),
       message_bytes_(message_bytes),
-      loads_(cluster, places, checkpoint_bandwidth),
+      loads_(cluster, places, checkpoint_bandwidth, in_flight),
       holders_(static_cast<size_t>(places.machines())) {}
 
 void Router::hold(int32_t machine, Holder holder) {
@@ -22,11 +22,8 @@ void Router::route(const Stream& stream, int32_t index, std::vector<Hop>& hops) 
   const auto wanted = sets_[stream.wanted];
   if (wanted.empty()) return;
   for (const int32_t place : sets_[stream.sources]) {
-    if (place == places_.checkpoint()) {
-      in_checkpoint_ = true;
-    } else {
-      hold(places_.machine(place), {place, 0, -1});
-    }
+    outward_.push_back({place, 0, -1});
+    if (place != places_.checkpoint()) hold(places_.machine(place), outward_.back());
   }
   // Devices come by machine; hosts, which are few, after them.
   for (size_t begin = 0; begin < wanted.size();) {
@@ -38,7 +35,7 @@ void Router::route(const Stream& stream, int32_t index, std::vector<Hop>& hops) 
   }
   for (const int32_t machine : holding_) holders_[static_cast<size_t>(machine)].clear();
   holding_.clear();
-  in_checkpoint_ = false;
+  outward_.clear();
 }
 
 void Router::serve(int32_t machine, std::span<const int32_t> wanted, const Stream& stream, int32_t index,
@@ -53,17 +50,11 @@ void Router::serve(int32_t machine, std::span<const int32_t> wanted, const Strea
   size_t entered = wanted.size();
   if (here.empty()) {
     entered = entry(wanted);
-    add(best_remote(wanted[entered], stream.bytes).holder, wanted[entered]);
+    add(best(outward_, wanted[entered], stream.bytes), wanted[entered]);
+    outward_.push_back(here.back());
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (i == entered) continue;
-    Best best;
-    bool first = true;
-    for (const Holder& holder : here) {
-      consider(holder, wanted[i], stream.bytes, best, first);
-      first = false;
-    }
-    add(best.holder, wanted[i]);
+    if (i != entered) add(best(here, wanted[i], stream.bytes), wanted[i]);
   }
 }
 
@@ -75,25 +66,15 @@ size_t Router::entry(std::span<const int32_t> wanted) const {
   return best;
 }
 
-Router::Best Router::best_remote(int32_t target, int64_t bytes) const {
-  Best best;
-  bool first = true;
-  for (const int32_t machine : holding_) {
-    for (const Holder& holder : holders_[static_cast<size_t>(machine)]) {
-      consider(holder, target, bytes, best, first);
-      first = false;
-    }
+Router::Holder Router::best(const std::vector<Holder>& holders, int32_t target, int64_t bytes) const {
+  const int64_t message = std::min(bytes, message_bytes_);
+  Holder best;
+  double least = 0;
+  for (const Holder& holder : holders) {
+    const double seconds = loads_.send_done(holder.place, target, bytes, holder.depth * message);
+    if (best.place < 0 || seconds < least) best = holder, least = seconds;
   }
-  if (in_checkpoint_) consider({places_.checkpoint(), 0, -1}, target, bytes, best, first);
   return best;
-}
-
-void Router::consider(const Holder& holder, int32_t target, int64_t bytes, Best& best, bool first) const {
-  double seconds = loads_.send_done(holder.place, target, bytes);
-  // Each hop before this one delays it by a message.
-  if (holder.depth > 0)
-    seconds += holder.depth * loads_.alone(holder.place, target, std::min(bytes, message_bytes_));
-  if (first || seconds < best.seconds) best = {holder, seconds};
 }
 
 }  // namespace nereus::elastic

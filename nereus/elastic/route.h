@@ -22,9 +22,9 @@ struct Hop {
 /// need what few hold. Deterministic, so that every rank derives the same routes. Not thread-safe.
 class Router {
  public:
-  /// `message_bytes`: what is passed on before the next is received.
+  /// `message_bytes`: what is passed on before the next is received; `in_flight`: as Loads has it.
   Router(const cluster::Cluster& cluster, const Places& places, const PlaceSets& sets,
-         double checkpoint_bandwidth, int64_t message_bytes);
+         double checkpoint_bandwidth, int64_t message_bytes, int32_t in_flight);
 
   /// Appends the hops of one stream: one to each wanted place, each after the one that feeds it.
   void route(const Stream& stream, int32_t index, std::vector<Hop>& hops);
@@ -32,11 +32,7 @@ class Router {
 
  private:
   struct Holder {
-    int32_t place = 0, depth = 0, hop = -1;
-  };
-  struct Best {
-    Holder holder;
-    double seconds = 0;
+    int32_t place = -1, depth = 0, hop = -1;
   };
 
   void hold(int32_t machine, Holder holder);
@@ -44,8 +40,8 @@ class Router {
              std::vector<Hop>& hops);
   /// The place of the machine that the copy from outside goes to: the least busy one.
   size_t entry(std::span<const int32_t> wanted) const;
-  Best best_remote(int32_t target, int64_t bytes) const;
-  void consider(const Holder& holder, int32_t target, int64_t bytes, Best& best, bool first) const;
+  /// The holder that is done first. REQUIRES: not empty.
+  Holder best(const std::vector<Holder>& holders, int32_t target, int64_t bytes) const;
 
   const Places& places_;
   const PlaceSets& sets_;
@@ -53,7 +49,7 @@ class Router {
   Loads loads_;
   std::vector<std::vector<Holder>> holders_;  // of the stream at hand, by machine
   std::vector<int32_t> holding_;              // machines that have any
-  bool in_checkpoint_ = false;
+  std::vector<Holder> outward_;               // who serves other machines: sources, and where it entered
 };
 
 }  // namespace nereus::elastic

@@ -303,14 +303,15 @@ class Maker {
       if (old == nullptr || old->devices != placement.devices || old->layout != placement.layout)
         changed.push_back(placement);
     }
-    result_.cost = cost_of(cluster_, result_.places, result_.cut, result_.schedule, changed,
-                           options_.message_bytes, options_.checkpoint_bandwidth, options_.cost);
+    result_.cost = cost_of(
+        cluster_, result_.places, result_.cut, result_.schedule, changed,
+        {options_.message_bytes, options_.messages_in_flight, options_.checkpoint_bandwidth}, options_.cost);
     return std::move(result_);
   }
 
   Routes route() {
     Router router(cluster_, result_.places, result_.sets, options_.checkpoint_bandwidth,
-                  options_.message_bytes);
+                  options_.message_bytes, options_.messages_in_flight);
     Routes routes;
     std::vector<Hop> hops;
     for (const Bundle& bundle : result_.cut.bundles) {
