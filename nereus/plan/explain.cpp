@@ -39,11 +39,13 @@ Rejection slower(const Job& job, const Calibration& calibration, const Family& f
   if (best.seconds <= chosen_seconds) {
     return {name_of(family), fmt::format("{:.2f} s against {:.2f} s with pp {} tp {}: faster alone, but not "
                                          "together with the other stages",
-                                         best.seconds, chosen_seconds, chosen.layout.pp, chosen.layout.tp)};
+                                         best.seconds, chosen_seconds, chosen.layout.pp, chosen.layout.tp),
+            true};
   }
   return {name_of(family),
           fmt::format("{:.2f} s against {:.2f} s with pp {} tp {}: bound by {}", best.seconds, chosen_seconds,
-                      chosen.layout.pp, chosen.layout.tp, plan::name_of(time.bound))};
+                      chosen.layout.pp, chosen.layout.tp, plan::name_of(time.bound)),
+          true};
 }
 
 /// What keeps the fastest options of all stages from being together; nothing where a stage has none.

@@ -19,6 +19,7 @@ struct Candidate {
 /// or take tp = 2".
 struct Rejection {
   std::string what, reason;
+  bool fits = false;  ///< it fits, but is slower or does not go together with the others
 };
 
 struct SearchOptions {
