@@ -96,6 +96,7 @@ void LengthForecast::observe(const plan::Lengths& lengths) {
   last_high_ = quantile_of_logs(lengths.responses, kHigh);
   mean_.observe(last_mean_);
   high_.observe(last_high_);
+  longest_.observe(log_length(lengths.responses.back()));
   prompt_.observe(static_cast<double>(lengths.prompt));
 }
 
@@ -111,11 +112,15 @@ plan::Lengths LengthForecast::ahead(int64_t steps, double deviations) const {
   const double stretch = spread > 1e-6 ? std::clamp((high - mean) / spread, 0.0, 2.0) : 1.0;
   plan::Lengths result = last_;
   result.prompt = std::max<int64_t>(1, std::llround(prompt_.ahead(steps)));
-  for (int32_t& length : result.responses) {
-    const double longer = std::exp(mean + (log_length(length) - last_mean_) * stretch);
-    length =
-        static_cast<int32_t>(std::clamp(std::round(longer), 1.0, static_cast<double>(last_.max_response)));
-  }
+  auto cut = [&](double length) {
+    return static_cast<int32_t>(std::clamp(std::round(length), 1.0, static_cast<double>(last_.max_response)));
+  };
+  for (int32_t& length : result.responses)
+    length = cut(std::exp(mean + (log_length(length) - last_mean_) * stretch));
+  // The one that generation waits for in the end: it varies more than the rest, and is often the limit.
+  const double longest = longest_.ahead(steps) + deviations * longest_.deviation(steps);
+  int32_t& last = result.responses.back();
+  last = std::max(cut(std::exp(longest)), result.responses.size() > 1 ? *(&last - 1) : 1);
   return result;
 }
 

@@ -23,7 +23,8 @@ Result<plan::Lengths> lengths_of(const LengthSummary& summary, int64_t prompt, i
 /// Share of the responses that reach the limit.
 double clip_ratio(const plan::Lengths& lengths);
 
-/// Forecasts the distribution of lengths: damped trends of the mean logarithm and of a high quantile; the
+/// Forecasts the distribution of lengths: damped trends of the mean logarithm, of a high quantile and of
+/// the maximum; the
 /// shape between is that of the last step, stretched. What would be longer than the limit is cut there. Not
 /// thread-safe.
 class LengthForecast {
@@ -40,7 +41,7 @@ class LengthForecast {
  private:
   plan::Lengths last_;
   double last_mean_ = 0, last_high_ = 0;  // of the logarithms
-  DampedTrend mean_, high_, prompt_;
+  DampedTrend mean_, high_, longest_, prompt_;
 };
 
 }  // namespace nereus::control

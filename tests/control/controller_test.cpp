@@ -1,0 +1,332 @@
+#include "nereus/control/controller.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "nereus/base/random.h"
+#include "nereus/plan/known_models.h"
+
+namespace nereus::control {
+namespace {
+
+using plan::Operation;
+using plan::Role;
+using plan::Stage;
+using testing::HasSubstr;
+
+cluster::Cluster machines(std::vector<std::string> names) {
+  cluster::Cluster result;
+  for (std::string& name : names) {
+    result.machines.push_back({.name = std::move(name),
+                               .kind = *cluster::known_device("A100-80"),
+                               .devices = 8,
+                               .host_memory = 1e12,
+                               .network_bandwidth = 1e11});
+  }
+  return result;
+}
+
+plan::Job job(double mean = 400) {
+  plan::Job result;
+  result.models = {{.role = Role::actor, .config = *plan::known_model("llama-3-8b")},
+                   {.role = Role::reference, .config = *plan::known_model("llama-3-8b")}};
+  result.prompts = 64, result.completions = 8;
+  result.lengths = plan::lognormal_lengths(200, mean, 0.6, 4096);
+  return result;
+}
+
+TransitionCost costs(double seconds) {
+  return [seconds](const Move&) -> Result<double> { return seconds; };
+}
+
+/// A job that really takes what the planner's model says with hidden factors and noise; it reports only what
+/// a real job would.
+class World {
+ public:
+  explicit World(double noise = 0, uint64_t seed = 1) : noise_(noise), random_(seed, 1) {}
+
+  plan::Calibration hidden;
+
+  Observation step(const cluster::Cluster& cluster, const plan::Job& now, const plan::Plan& plan,
+                   int64_t left) {
+    const plan::StepTime time = plan::predict(cluster, now, plan, hidden);
+    Observation seen{
+        .step = steps_++, .steps_left = left, .stages = {}, .lengths = now.lengths, .memory = {}};
+    for (const plan::StageTime& stage : time.stages) {
+      const double seconds = stage.total() * std::max(0.5, 1 + noise_ * random_.normal());
+      seen.stages.push_back({.what = stage.what, .start = clock_, .end = clock_ + seconds});
+      clock_ += seconds;
+      seen.seconds += seconds;
+    }
+    seen.seconds += time.weight_sync + time.reward;
+    clock_ += time.weight_sync + time.reward;
+    seen.now = clock_;
+    for (int32_t device = 0; device < cluster.devices(); ++device)
+      seen.memory.push_back({device, 0.8 * cluster.kind(device).memory, cluster.kind(device).memory});
+    return seen;
+  }
+
+ private:
+  double noise_, clock_ = 0;
+  RandomStream random_;
+  int64_t steps_ = 0;
+};
+
+int changes(const Controller& controller) {
+  return static_cast<int>(std::count_if(controller.log().begin() + 1, controller.log().end(),
+                                        [](const Decision& d) { return d.action == Action::change; }));
+}
+
+int run(Controller& controller, World& world, const cluster::Cluster& cluster, int steps,
+        const plan::Job& now) {
+  for (int i = 0; i < steps; ++i)
+    controller.observe(cluster, world.step(cluster, now, *controller.plan(), steps - i));
+  return changes(controller);
+}
+
+TEST(Controller, BeginsWithThePlanThatSearchFinds) {
+  const auto cluster = machines({"a"});
+  Controller controller(job(), {}, costs(10));
+  const Decision first = controller.begin(cluster, 0, 100);
+  EXPECT_EQ(first.action, Action::change);
+  EXPECT_EQ(first.trigger, Trigger::start);
+  EXPECT_TRUE(first.forced);
+  ASSERT_TRUE(controller.plan().has_value());
+  EXPECT_TRUE(plan::check_memory(cluster, job(), *controller.plan()).has_value());
+  const auto best = plan::search(cluster, job(), {}, {.top = 1}).best;
+  EXPECT_NEAR(first.predicted, best.front().time.total, 0.01 * first.predicted);
+}
+
+TEST(Controller, WaitsWhereNoPlanFits) {
+  cluster::Cluster tiny = machines({"a"});
+  tiny.machines[0].devices = 1;
+  Controller controller(job(), {}, costs(10));
+  const Decision first = controller.begin(tiny, 0, 100);
+  EXPECT_EQ(first.action, Action::wait);
+  EXPECT_THAT(first.reason, HasSubstr("no plan fits the 1 devices"));
+  EXPECT_FALSE(controller.plan().has_value());
+  EXPECT_EQ(controller.devices_changed(machines({"a", "b"}), 60).action, Action::change);
+}
+
+TEST(Controller, NeverChangesPlanOnASteadyTrace) {
+  const auto cluster = machines({"a", "b"});
+  for (const double slower : {1.0, 1.3}) {
+    World world;
+    for (const Operation operation : {Operation::decode, Operation::infer, Operation::train})
+      world.hidden.factors[{operation, ""}] = slower;
+    Controller controller(job(), {}, costs(1));
+    controller.begin(cluster, 0, 500);
+    EXPECT_EQ(run(controller, world, cluster, 500, job()), 0) << slower;
+    const auto& searches = controller.searches();
+    const int64_t all = std::accumulate(searches.begin(), searches.end(), int64_t{0});
+    std::printf("steady, %.1f times the analytic time: %ld searches in 500 steps\n", slower,
+                static_cast<long>(all));
+    EXPECT_LE(all, 10) << slower;
+    EXPECT_NEAR(controller.log()[499].predicted, controller.log()[499].observed,
+                0.01 * controller.log()[499].observed);
+  }
+}
+
+TEST(Controller, ChangesAtMostOnceInTenPercentOfNoise) {
+  const auto cluster = machines({"a", "b"});
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    World world(0.1, seed);
+    Controller controller(job(), {}, costs(1));
+    controller.begin(cluster, 0, 500);
+    EXPECT_LE(run(controller, world, cluster, 500, job()), 1) << seed;
+    std::printf("noise of 10 %%, seed %lu: %d changes, %ld searches of drift\n",
+                static_cast<unsigned long>(seed), changes(controller),
+                static_cast<long>(controller.searches()[static_cast<size_t>(Trigger::drift)]));
+  }
+}
+
+// Twice the devices make the step much faster; whether that is worth it depends on the transition.
+TEST(Controller, DeclinesATransitionThatCostsMoreThanItGains) {
+  const auto small = machines({"a", "b"}), large = machines({"a", "b", "c", "d"});
+  for (const double cost : {1.0, 1e7}) {
+    World world;
+    Controller controller(job(), {}, costs(cost));
+    controller.begin(small, 0, 300);
+    run(controller, world, small, 10, job());
+    const plan::Plan before = *controller.plan();
+    const Decision decision = controller.observe(large, world.step(small, job(), before, 290));
+    EXPECT_EQ(decision.trigger, Trigger::devices);
+    EXPECT_FALSE(decision.forced);
+    if (cost < 10) {
+      EXPECT_EQ(decision.action, Action::change) << decision.reason;
+      EXPECT_LT(decision.predicted, 0.8 * decision.stay);
+    } else {
+      EXPECT_EQ(decision.action, Action::stay);
+      EXPECT_THAT(decision.reason, HasSubstr("do not pay"));
+      EXPECT_EQ(*controller.plan(), before);
+    }
+  }
+}
+
+TEST(Controller, DeclinesWhatItWasToldIsImpossible) {
+  const auto small = machines({"a", "b"}), large = machines({"a", "b", "c", "d"});
+  World world;
+  bool refuse = false;
+  Controller controller(job(), {}, [&](const Move&) -> Result<double> {
+    if (refuse) return fail("no memory for staging on device 3");
+    return 1.0;
+  });
+  controller.begin(small, 0, 300);
+  run(controller, world, small, 3, job());
+  refuse = true;
+  const Decision decision = controller.observe(large, world.step(small, job(), *controller.plan(), 290));
+  EXPECT_EQ(decision.action, Action::stay);
+  EXPECT_THAT(decision.reason, HasSubstr("no memory for staging on device 3"));
+}
+
+TEST(Controller, ALostMachineForcesAChangeWhateverItCosts) {
+  const auto both = machines({"a", "b"}), one = machines({"b"});
+  World world;
+  Controller controller(job(), {}, costs(1e6));
+  controller.begin(both, 0, 300);
+  run(controller, world, both, 5, job());
+  const Decision decision = controller.devices_changed(one, 1000);
+  EXPECT_EQ(decision.action, Action::change) << decision.reason;
+  EXPECT_TRUE(decision.forced);
+  EXPECT_EQ(decision.trigger, Trigger::lost);
+  for (const plan::Placement& placement : controller.plan()->placements)
+    for (const int32_t device : placement.devices) EXPECT_LT(device, 8);
+}
+
+TEST(Controller, ACoolDownPutsAChangeOffButNotForEver) {
+  const auto small = machines({"a", "b"}), large = machines({"a", "b", "c", "d"});
+  World world;
+  Controller controller(job(), {.gate = {.cool_down = 8}}, costs(1));
+  controller.begin(large, 0, 300);
+  run(controller, world, large, 3, job());
+  ASSERT_EQ(controller.devices_changed(small, 1000).action, Action::change);
+  Decision decision = controller.observe(large, world.step(small, job(), *controller.plan(), 290));
+  EXPECT_THAT(decision.reason, HasSubstr("cool-down"));
+  int waited = 1;
+  while (decision.action != Action::change && waited < 30) {
+    decision = controller.observe(large, world.step(large, job(), *controller.plan(), 290 - waited));
+    ++waited;
+  }
+  EXPECT_EQ(decision.trigger, Trigger::cool_down) << decision.reason;
+  EXPECT_EQ(waited, 8);
+}
+
+TEST(Controller, SearchesWhenAStageHasDrifted) {
+  const auto cluster = machines({"a", "b"});
+  World world;
+  Controller controller(job(), {}, costs(1));
+  controller.begin(cluster, 0, 300);
+  run(controller, world, cluster, 20, job());
+  const int64_t before = controller.searches()[static_cast<size_t>(Trigger::drift)];
+  world.hidden.factors[{Operation::decode, ""}] = 1.6;
+  run(controller, world, cluster, 10, job());
+  EXPECT_GT(controller.searches()[static_cast<size_t>(Trigger::drift)], before);
+}
+
+// Out of memory after 50 to 60 steps as responses grow: track the peak, change plan before the cap
+// [verl 1232, 2159].
+TEST(Controller, Fault49_ChangesPlanBeforeThePeakPassesTheCap) {
+  const auto cluster = machines({"a", "b"});
+  World world;
+  Controller controller(job(), {}, costs(1e4));
+  controller.begin(cluster, 0, 300);
+  const double memory = cluster.kind(0).memory;
+  double share = 0.7;
+  Decision decision;
+  for (int i = 0; i < 80 && decision.action != Action::change; ++i) {
+    plan::Job now = job(400 * std::exp(0.02 * i));
+    Observation seen = world.step(cluster, now, *controller.plan(), 300 - i);
+    share = 0.7 + 0.0004 * (now.lengths.mean_response() - 400);
+    for (DeviceMemory& device : seen.memory) device.peak = share * memory;
+    decision = controller.observe(cluster, seen);
+  }
+  EXPECT_EQ(decision.action, Action::change) << decision.reason;
+  EXPECT_TRUE(decision.forced);
+  EXPECT_EQ(decision.trigger, Trigger::memory);
+  EXPECT_THAT(decision.reason, HasSubstr("out of memory"));
+  EXPECT_LT(share, 1);
+  EXPECT_GT(share, 0.85);
+  EXPECT_LT(controller.utilization(), job().utilization);
+}
+
+TEST(Controller, ARolledBackChangeLeavesThePlanBeforeIt) {
+  const auto small = machines({"a", "b"}), large = machines({"a", "b", "c", "d"});
+  World world;
+  Controller controller(job(), {}, costs(1));
+  controller.begin(small, 0, 300);
+  run(controller, world, small, 10, job());
+  const plan::Plan before = *controller.plan();
+  ASSERT_EQ(controller.observe(large, world.step(small, job(), before, 290)).action, Action::change);
+  controller.rolled_back("device 17 did not answer");
+  EXPECT_EQ(*controller.plan(), before);
+  EXPECT_THAT(controller.log().back().reason, HasSubstr("rolled back: device 17 did not answer"));
+  EXPECT_EQ(controller.observe(large, world.step(large, job(), before, 280)).action, Action::stay);
+}
+
+// Hangs at the second rollout: a deadline for each phase that names the stuck rank [verl 3873].
+TEST(Controller, Fault56_EveryStageHasADeadlineFromWhatTheJobTook) {
+  const auto cluster = machines({"a", "b"});
+  World world;
+  world.hidden.factors[{Operation::decode, ""}] = 4;
+  Controller controller(job(), {}, costs(1e9));
+  controller.begin(cluster, 0, 300);
+  run(controller, world, cluster, 20, job());
+  const plan::StepTime real = plan::predict(cluster, job(), *controller.plan(), world.hidden);
+  for (const plan::StageTime& stage : real.stages) {
+    const double deadline = controller.deadline(stage.what, {.least = 1});
+    EXPECT_GT(deadline, 2.5 * stage.total()) << plan::to_string(stage.what);
+    EXPECT_LT(deadline, 4 * stage.total() + 1) << plan::to_string(stage.what);
+  }
+}
+
+TEST(Controller, LogsEachDecisionWithWhatCameOfIt) {
+  const auto cluster = machines({"a", "b"});
+  World world;
+  Controller controller(job(), {}, costs(1));
+  controller.begin(cluster, 0, 300);
+  run(controller, world, cluster, 20, job());
+  ASSERT_EQ(controller.log().size(), 21u);
+  for (size_t i = 0; i < 20; ++i) {
+    const Decision& decision = controller.log()[i];
+    EXPECT_FALSE(decision.reason.empty());
+    EXPECT_GT(decision.predicted, 0);
+    EXPECT_GT(decision.observed, 0);
+  }
+  const OrderedJson line = to_json(controller.log()[10]);
+  EXPECT_EQ(line["step"], 9);
+  EXPECT_EQ(line["action"], "stay");
+  EXPECT_EQ(line["trigger"], "none");
+  EXPECT_EQ(line["observed_s"], controller.log()[10].observed);
+}
+
+TEST(Controller, AStepWithoutASearchTakesUnderAMillisecond) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 128; ++i) names.push_back("m" + std::to_string(i));
+  for (const auto& cluster : {machines({"a"}), machines(names)}) {
+    World world;
+    plan::Job large = job();
+    large.prompts = 64 * static_cast<int64_t>(cluster.machines.size());
+    Controller controller(large, {}, costs(1));
+    controller.begin(cluster, 0, 300);
+    std::vector<double> seconds;
+    for (int i = 0; i < 40; ++i) {
+      const Observation seen = world.step(cluster, large, *controller.plan(), 300 - i);
+      const auto start = std::chrono::steady_clock::now();
+      const Decision decision = controller.observe(cluster, seen);
+      const double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      if (decision.trigger == Trigger::none) seconds.push_back(taken);
+    }
+    ASSERT_GE(seconds.size(), 20u);
+    std::sort(seconds.begin(), seconds.end());
+    std::printf("%d devices: %.0f us a step without search (median)\n", cluster.devices(),
+                1e6 * seconds[seconds.size() / 2]);
+    EXPECT_LT(seconds[seconds.size() / 2], 1e-3) << cluster.devices() << " devices";
+  }
+}
+
+}  // namespace
+}  // namespace nereus::control
