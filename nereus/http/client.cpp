@@ -113,7 +113,6 @@ class PooledAnswer final : public Answer {
       if (wait == Connection::Wait::data) continue;
       if (wait == Connection::Wait::timeout)
         co_return fail("{}: the answer stopped: nothing came for {:.3g} s", where_, piece_seconds_);
-      if (!call_.connection->input().empty()) continue;
       if (!parser.end()) co_return fail("{}: the answer broke off: {}", where_, call_.connection->reason());
     }
   }
@@ -199,7 +198,7 @@ Task<Status> read_head(Call& call, bool bodiless, uint32_t max_header_bytes, dou
     }
     const auto wait = co_await connection.more(deadline.left(seconds));
     if (wait == Connection::Wait::timeout) co_return fail("no answer within {:.3g} s", seconds);
-    if (wait != Connection::Wait::ended || !connection.input().empty()) continue;
+    if (wait == Connection::Wait::data) continue;
     call.lost = !call.parser->started();
     co_return fail("no answer: {}", connection.reason());
   }
@@ -245,7 +244,9 @@ Task<Result<std::shared_ptr<Connection>>> Client::State::open(const Url& origin,
     if (!made) co_return pass(made);
     context = *made;
   }
-  auto transport = co_await connect(loop, Endpoint{origin.host, origin.port}, context, seconds);
+  // A braced temporary within a co_await expression is freed twice by GCC 12.
+  const Endpoint to{origin.host, origin.port};
+  auto transport = co_await connect(loop, to, context, seconds);
   if (!transport) co_return pass(transport);
   co_return Connection::make(loop, std::move(*transport));
 }

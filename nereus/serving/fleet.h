@@ -20,17 +20,17 @@ namespace nereus::serving {
 struct BackendOptions {
   http::Url url;
   BackendKind kind = BackendKind::nereus;
-  std::string token;  ///< sent as a bearer token; "": none
+  std::string token{};  ///< sent as a bearer token; "": none
 };
 
 struct FleetOptions {
-  std::vector<BackendOptions> backends;
+  std::vector<BackendOptions> backends{};
   double check_seconds = 2;   ///< between two health checks of a server
   double answer_seconds = 5;  ///< a health check that takes longer has failed
   double load_seconds = 60;   ///< to load or unload an adapter, pause or resume
   int failures = 3;           ///< in a row, of checks or requests: the server gets no more requests
   size_t adapter_slots = 8;   ///< adapters that every server can hold at once
-  std::string authorities;    ///< PEM file for https servers; "": the system's
+  std::string authorities{};    ///< PEM file for https servers; "": the system's
 };
 
 /// One server.
