@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "nereus/simulator/fixed_plan.h"
+
+namespace nereus::simulator {
+
+/// Tensor and pipeline sizes of the best plan for the first cluster stay; the data axis follows the number of
+/// devices. Within that, micro-batches, recomputation, ZeRO and leaving when idle are chosen anew at every
+/// change by the planner's own model, so that it is as good as its kind can be. Where not one replica fits it
+/// waits.
+class ElasticData final : public Policy {
+ public:
+  explicit ElasticData(plan::Job job) : job_(std::move(job)) {}
+
+  std::string name() const override { return "elastic-data"; }
+  Answer begin(const View& view) override;
+  Answer after_step(const View& view, const control::Observation& observation) override;
+  Answer devices_changed(const View& view) override;
+  Answer out_of_memory(const View& view, const OutOfMemory& what) override;
+
+ private:
+  Answer follow(const View& view);
+
+  plan::Job job_;
+  std::optional<plan::Plan> first_;  ///< the plan that gives the sizes
+  int32_t first_devices_ = 0;
+  std::optional<plan::Plan> running_;
+  cluster::Cluster before_;
+};
+
+/// `plan`, made for `from` devices, on the first `to` devices: pools grow and shrink in proportion, by whole
+/// replicas. Nothing where a pool would have no replica.
+std::optional<plan::Plan> scale_data(const plan::Plan& plan, int32_t from, int32_t to);
+
+/// The fastest of the plan's variants (micro-batch, recomputation, ZeRO, leaving when idle) that fits, by the
+/// planner's model. Nothing where none fits.
+std::optional<plan::Plan> best_variant(const cluster::Cluster& cluster, const plan::Job& job,
+                                       const plan::Plan& plan);
+
+}  // namespace nereus::simulator

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "nereus/simulator/network.h"
+#include "nereus/simulator/policy.h"
+#include "nereus/simulator/scenario.h"
+#include "nereus/simulator/timeline.h"
+
+namespace nereus::simulator {
+
+/// Knows the world: prices the best plans of several searches by a step of the world itself with the lengths
+/// to come, transitions by its links, and the time until the machines change by the trace. Not the best that
+/// there could be: plans that no search proposes are not among its choices.
+class Oracle final : public Policy {
+ public:
+  Oracle(const Scenario& scenario, uint64_t seed);
+
+  std::string name() const override { return "oracle"; }
+  Answer begin(const View& view) override { return decide(view); }
+  Answer after_step(const View& view, const control::Observation& observation) override;
+  Answer devices_changed(const View& view) override { return decide(view); }
+  Answer out_of_memory(const View& view, const OutOfMemory& what) override;
+
+ private:
+  struct Priced {
+    plan::Plan plan;
+    double step = 0, transition = 0, total = 0;
+  };
+
+  Answer decide(const View& view);
+  std::vector<plan::Plan> proposals(const View& view, const plan::Job& job) const;
+  std::optional<Priced> price(const View& view, const plan::Plan& plan) const;
+  double step_seconds(const View& view, const plan::Plan& plan) const;
+  double transition_seconds(const View& view, const plan::Plan& plan) const;
+
+  static constexpr int64_t kEvery = 20;  ///< steps after which lengths are looked at anew
+
+  const Scenario& scenario_;
+  uint64_t seed_;
+  LengthCurve curve_;
+  Links links_;  ///< of all machines
+  Timeline timeline_;
+  std::vector<double> slowness_;       ///< by device of all machines
+  std::optional<plan::Plan> running_;  ///< in the numbers of `before_`
+  cluster::Cluster before_;
+  int64_t last_ = 0;  ///< step of the last decision
+};
+
+}  // namespace nereus::simulator

@@ -1,0 +1,130 @@
+#include "nereus/simulator/reshard.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "nereus/simulator/axis.h"
+
+namespace nereus::simulator {
+
+namespace {
+
+/// Parameters of the common box.
+double overlap(const Part& a, const Part& b) {
+  const double depth = std::min(a.end, b.end) - std::max(a.begin, b.begin);
+  const double width = std::min(a.high, b.high) - std::max(a.low, b.low);
+  return depth > 0 && width > 0 ? depth * width : 0;
+}
+
+/// Depth at which a pipeline stage begins; `index` may be the number of stages.
+double depth_of(const plan::Layout& layout, const ModelSize& size, int64_t layers, int32_t index) {
+  if (index == 0) return 0;
+  if (index == layout.pp) return size.embedding + static_cast<double>(layers) * size.layer + size.head;
+  return size.embedding +
+         static_cast<double>(plan::layers_of_stage(layers, layout.pp, index).first) * size.layer;
+}
+
+bool contains(const std::vector<int32_t>& list, int32_t device) {
+  return std::ranges::find(list, device) != list.end();
+}
+
+/// Collects flows, summed by pair of devices; -1 is the storage.
+class Collector {
+ public:
+  explicit Collector(const Links& links) : links_(links) {}
+
+  void send(const Part& source, const Part& target, double bytes) {
+    std::map<int32_t, std::optional<int32_t>> entry;  // by machine: a device that has it there
+    for (const int32_t device : source.holders) entry.try_emplace(links_.machine(device), std::nullopt);
+    for (const int32_t device : target.holders) {
+      if (contains(source.holders, device)) continue;
+      auto& first = entry[links_.machine(device)];
+      const bool inside = first.has_value() || has_local(source, device);
+      const int32_t from = first ? *first : pick(source, device, inside);
+      add(from, device, bytes);
+      if (!first) first = device;
+    }
+  }
+
+  Reshard take() {
+    Reshard result;
+    for (const auto& [pair, bytes] : sum_) {
+      const auto [from, to] = pair;
+      (from < 0 ? result.stored : result.moved) += bytes;
+      result.flows.push_back(from < 0 ? links_.from_storage(to, bytes) : links_.flow(from, to, bytes));
+    }
+    return result;
+  }
+
+ private:
+  bool has_local(const Part& source, int32_t device) const {
+    return std::ranges::any_of(source.holders, [&](int32_t d) { return links_.same_machine(d, device); });
+  }
+
+  int32_t pick(const Part& source, int32_t device, bool inside) {
+    int32_t best = -1;
+    for (const int32_t holder : source.holders) {
+      if (inside && !links_.same_machine(holder, device)) continue;
+      if (best < 0 || load_[holder] < load_[best]) best = holder;
+    }
+    return best;
+  }
+
+  void add(int32_t from, int32_t to, double bytes) {
+    sum_[{from, to}] += bytes;
+    load_[from] += bytes;
+  }
+
+  const Links& links_;
+  std::map<std::pair<int32_t, int32_t>, double> sum_;
+  std::map<int32_t, double> load_;
+};
+
+}  // namespace
+
+std::vector<Part> parts_of(const plan::Placement& placement, const ModelSize& size, int64_t layers,
+                           bool sharded, const std::vector<bool>& lost) {
+  const auto& layout = placement.layout;
+  const int32_t cuts = sharded ? layout.dp : 1;
+  std::vector<Part> parts;
+  for (int32_t p = 0; p < layout.pp; ++p) {
+    const double begin = depth_of(layout, size, layers, p), end = depth_of(layout, size, layers, p + 1);
+    for (int32_t t = 0; t < layout.tp; ++t)
+      for (int32_t cut = 0; cut < cuts; ++cut) {
+        const double step = (end - begin) / cuts;
+        parts.push_back({begin + cut * step,
+                         begin + (cut + 1) * step,
+                         static_cast<double>(t) / layout.tp,
+                         static_cast<double>(t + 1) / layout.tp,
+                         {}});
+      }
+  }
+  for (int32_t rank = 0; rank < layout.ranks(); ++rank) {
+    const int32_t device = placement.devices[static_cast<size_t>(rank)];
+    if (!lost.empty() && lost[static_cast<size_t>(device)]) continue;
+    const RankIndex at = index_of(layout, rank);
+    const int32_t part = (at.pipeline * layout.tp + at.tensor) * cuts + (sharded ? at.data : 0);
+    parts[static_cast<size_t>(part)].holders.push_back(device);
+  }
+  return parts;
+}
+
+void Reshard::add(Reshard other) {
+  flows.insert(flows.end(), std::make_move_iterator(other.flows.begin()),
+               std::make_move_iterator(other.flows.end()));
+  moved += other.moved;
+  stored += other.stored;
+}
+
+Reshard reshard(const Links& links, const std::vector<Part>& source, const std::vector<Part>& target,
+                double bytes) {
+  Collector collector(links);
+  for (const auto& to : target)
+    for (const auto& from : source)
+      if (const double common = overlap(from, to); common > 0) collector.send(from, to, common * bytes);
+  return collector.take();
+}
+
+}  // namespace nereus::simulator
