@@ -19,8 +19,8 @@ class LongestPath {
         message_bytes_(message_bytes),
         begin_(graph.nodes.size(), 0),
         end_(graph.nodes.size(), 0),
-        in_(static_cast<size_t>(places.count()) + 1, 0),
-        out_(static_cast<size_t>(places.count()) + 1, 0) {}
+        in_(2 * static_cast<size_t>(places.count() + 1), 0),
+        out_(in_) {}
 
   double seconds() {
     double last = 0;
@@ -38,13 +38,18 @@ class LongestPath {
  private:
   const Node& node(int32_t i) const { return graph_.nodes[static_cast<size_t>(i)]; }
 
+  /// A place has one link to its machine and one to the outside.
+  size_t slot(const Node& n, int32_t place) const {
+    return 2 * static_cast<size_t>(place) + (loads_.distance(n.source, n.place) == Distance::remote ? 1 : 0);
+  }
+
   /// Sums the seconds of each endpoint's transfers, or clears the sums.
   void add_transfers(int32_t first, int32_t last, double factor) {
     for (int32_t i = first; i < last; ++i) {
       const Node& n = node(i);
       if (n.action != Action::transfer) continue;
       const double alone = loads_.alone(n.source, n.place, n.bytes);
-      double &in = in_[static_cast<size_t>(n.place)], &out = out_[static_cast<size_t>(n.source)];
+      double &in = in_[slot(n, n.place)], &out = out_[slot(n, n.source)];
       in = factor * (in + alone);
       out = factor * (out + alone);
     }
@@ -54,7 +59,7 @@ class LongestPath {
     const auto bytes = static_cast<double>(n.bytes);
     switch (n.action) {
       case Action::transfer:
-        return std::max(in_[static_cast<size_t>(n.place)], out_[static_cast<size_t>(n.source)]);
+        return std::max(in_[slot(n, n.place)], out_[slot(n, n.source)]);
       case Action::stage_out:
         return loads_.alone(n.source, n.place, n.bytes);
       case Action::copy:
@@ -95,7 +100,7 @@ class LongestPath {
   const Loads& loads_;
   int64_t message_bytes_;
   std::vector<double> begin_, end_;  // seconds by node
-  std::vector<double> in_, out_;     // seconds by place, of the bundle at hand; the checkpoint last
+  std::vector<double> in_, out_;     // seconds by slot, of the bundle at hand
 };
 
 /// Whether ranks first, first + stride, ... of the placement lie on several machines.
