@@ -14,6 +14,7 @@ namespace {
 constexpr double kUnexplainedRate = 0.2;
 constexpr double kLeastUtilization = 0.3;
 constexpr double kLeastSpared = 0.01;  // of the utilization: less is not worth a search
+constexpr double kOverfull = 1.03;     // of its memory that a device would have taken which ran out of it
 constexpr double kLeastWork = 0.2;     // of a stage's seconds
 constexpr int64_t kNeverChanged = 1'000'000;
 
@@ -130,6 +131,7 @@ bool Controller::adopt(const cluster::Cluster& cluster) {
     }
   }
   cluster_ = cluster;
+  memory_.restart();  // devices have other numbers
   if (plan_) price_.emplace(cluster_, job_, *plan_);
   return true;
 }
@@ -143,13 +145,33 @@ std::optional<MemoryFinding> Controller::memory() const {
 bool Controller::spare_memory() {
   const auto finding = memory();
   if (!finding || finding->capacity <= 0 || finding->bound <= finding->capacity) return false;
+  return spare_memory(finding->device, finding->bound / finding->capacity);
+}
+
+// What the model puts at its peak on `device` really takes `share` of the device's memory.
+bool Controller::spare_memory(int32_t device, double share) {
   double modelled = 0;
   for (const plan::DevicePeak& peak : plan::peaks(cluster_, job_, *plan_))
-    if (peak.device == finding->device) modelled = peak.ledger.total();
-  const double spared = std::max(kLeastUtilization, modelled / finding->bound);
+    if (peak.device == device) modelled = peak.ledger.total();
+  const double spared = std::max(kLeastUtilization, modelled / (share * cluster_.kind(device).memory));
   if (modelled <= 0 || spared > job_.utilization * (1 - kLeastSpared)) return false;
   job_.utilization = spared;
   return true;
+}
+
+Decision Controller::out_of_memory(int32_t device) {
+  Decision decision{.step = log_.empty() ? -1 : log_.back().step};
+  if (!plan_) return record(search(Trigger::lost, std::move(decision)));
+  if (!spare_memory(device, kOverfull))
+    job_.utilization = std::max(kLeastUtilization, job_.utilization / kOverfull);
+  price_.emplace(cluster_, job_, *plan_);
+  ahead_ = price(1);
+  decision.stay = decision.predicted = ahead_.total;
+  if (!plan::check_memory(cluster_, job_, *plan_))
+    return record(search(Trigger::memory, std::move(decision)));
+  decision.reason = fmt::format("stay: device {} was out of memory; the plan fits with {:.0f} % of it filled",
+                                device, 100 * job_.utilization);
+  return record(std::move(decision));
 }
 
 // The job's own lengths until a step has told otherwise.

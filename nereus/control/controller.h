@@ -46,6 +46,10 @@ class Controller {
   Decision observe(const cluster::Cluster& cluster, const Observation& observation);
   /// When devices come or go within a step, or while the job waits for some.
   Decision devices_changed(const cluster::Cluster& cluster, double now);
+  /// When a device ran out of memory: later plans leave more of it free. The present one goes on where it
+  /// then fits (generation gets less KV memory, see `utilization`), else it is changed, whatever that costs.
+  /// REQUIRES: the device is present.
+  Decision out_of_memory(int32_t device);
   /// The change that was decided last failed and was rolled back: the plan before it goes on, and no other
   /// change is proposed until the cool-down is over.
   void rolled_back(const std::string& reason);
@@ -72,6 +76,7 @@ class Controller {
   void learn(const Observation& observation);
   bool adopt(const cluster::Cluster& cluster);
   bool spare_memory();
+  bool spare_memory(int32_t device, double share);
   Trigger trigger(bool devices_changed, bool spared);
   Decision decide(Trigger trigger, Decision decision);
   Decision search(Trigger trigger, Decision decision);

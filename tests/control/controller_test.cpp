@@ -253,6 +253,37 @@ TEST(Controller, Fault49_ChangesPlanBeforeThePeakPassesTheCap) {
   EXPECT_LT(controller.utilization(), job().utilization);
 }
 
+TEST(Controller, OutOfMemoryChangesAPlanThatIsTight) {
+  const auto cluster = machines({"a", "b"});
+  Controller controller(job(), {}, costs(1e9));
+  controller.begin(cluster, 0, 300);
+  Decision decision;
+  for (int i = 0; i < 20 && decision.action != Action::change; ++i) {
+    const double before = controller.utilization();
+    decision = controller.out_of_memory(3);
+    EXPECT_LT(controller.utilization(), before);
+  }
+  ASSERT_EQ(decision.action, Action::change) << decision.reason;
+  EXPECT_TRUE(decision.forced);
+  plan::Job spared = job();
+  spared.utilization = controller.utilization();
+  EXPECT_TRUE(plan::check_memory(cluster, spared, *controller.plan()).has_value());
+}
+
+TEST(Controller, OutOfMemoryLeavesAPlanThatHasRoom) {
+  const auto cluster = machines({"a"});
+  plan::Job small = job();
+  small.models = {{.role = Role::actor, .config = *plan::known_model("qwen2.5-0.5b")}};
+  Controller controller(small, {}, costs(1));
+  controller.begin(cluster, 0, 300);
+  const plan::Plan before = *controller.plan();
+  const Decision decision = controller.out_of_memory(3);
+  EXPECT_EQ(decision.action, Action::stay);
+  EXPECT_THAT(decision.reason, HasSubstr("device 3 was out of memory; the plan fits with"));
+  EXPECT_LT(controller.utilization(), small.utilization);
+  EXPECT_EQ(*controller.plan(), before);
+}
+
 TEST(Controller, ARolledBackChangeLeavesThePlanBeforeIt) {
   const auto small = machines({"a", "b"}), large = machines({"a", "b", "c", "d"});
   World world;
