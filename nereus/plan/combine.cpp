@@ -92,12 +92,26 @@ class Combiner {
 
   /// Seconds of a step with the given options and the fastest of all others.
   double seconds_with(const std::vector<const Option*>& options, double sync) const {
+    if (shared_) return in_turn(options) + sync;
     std::vector<Turn>& turns = scratch_;
     turns = fastest_;
     for (size_t i = 0; i < options.size(); ++i) {
       if (options[i] != nullptr) turns[i].seconds = options[i]->seconds;
     }
     return course(turns, pricing_.job.reward_seconds, pricing_.job.asynchronous) + sync;
+  }
+
+  /// The same where all take turns.
+  double in_turn(const std::vector<const Option*>& options) const {
+    double generate = 0, infer = 0, train = 0;
+    for (size_t i = 0; i < options.size(); ++i) {
+      const double seconds = options[i] != nullptr ? options[i]->seconds : fastest_[i].seconds;
+      const Stage stage = fastest_[i].what.stage;
+      (stage == Stage::generate ? generate : stage == Stage::infer ? infer : train) += seconds;
+    }
+    const double reward = pricing_.job.reward_seconds;
+    if (pricing_.job.asynchronous) return std::max(generate + infer, reward) + train;
+    return generate + std::max(infer, reward) + train;
   }
 
   /// Every choice of one model's stages that may still lead to something better, fastest first.
@@ -125,9 +139,9 @@ class Combiner {
     Front front(choices_, shared_);
     for (Draft& draft : drafts_of(role)) {
       if (stopped()) break;
+      if (draft.seconds + maker_.sync(draft.options) >= bound_) continue;
       State state = maker_.make(std::move(draft.options));
-      if (has_room(state, classes_) && seconds_with(state.options, state.sync) < bound_)
-        front.add(std::move(state));
+      if (has_room(state, classes_)) front.add(std::move(state));
     }
     return front.states();
   }
@@ -207,10 +221,6 @@ class Combiner {
 };
 
 }  // namespace
-
-double lower_bound(const Job& job, const std::vector<Choices>& choices) {
-  return course(fastest_turns(choices), job.reward_seconds, job.asynchronous);
-}
 
 std::vector<Combination> combine(const Pricing& pricing, const std::vector<Choices>& choices, size_t top,
                                  double bound) {

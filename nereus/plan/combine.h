@@ -35,7 +35,4 @@ struct Pricing {
 std::vector<Combination> combine(const Pricing& pricing, const std::vector<Choices>& choices, size_t top,
                                  double bound);
 
-/// Seconds below which no combination of the choices gets.
-double lower_bound(const Job& job, const std::vector<Choices>& choices);
-
 }  // namespace nereus::plan

@@ -44,16 +44,21 @@ std::vector<int32_t> GridSet::in_groups(int32_t tp) const {
   return result;
 }
 
+const std::vector<int32_t>& GridSet::grouped(int32_t tp) {
+  const auto found = grouped_.find(tp);
+  return found != grouped_.end() ? found->second : grouped_.emplace(tp, in_groups(tp)).first->second;
+}
+
 const Grid* GridSet::find(int32_t tp, int32_t pp, int64_t replicas) {
-  std::vector<int32_t> devices = in_groups(tp);
-  const int64_t room = static_cast<int64_t>(devices.size()) / (int64_t{tp} * pp);
+  const std::vector<int32_t>& usable = grouped(tp);
+  const int64_t room = static_cast<int64_t>(usable.size()) / (int64_t{tp} * pp);
   const Layout layout{static_cast<int32_t>(std::min(room, replicas)), pp, tp};
   if (layout.dp < 1) return nullptr;
   for (const Grid& grid : grids_) {
     if (grid.layout == layout) return &grid;
   }
-  devices.resize(static_cast<size_t>(layout.ranks()));
-  Placement placement{.what = {}, .devices = std::move(devices), .layout = layout};
+  Placement placement{
+      .what = {}, .devices = {usable.begin(), usable.begin() + layout.ranks()}, .layout = layout};
   const Links links = links_of(cluster_, placement);
   grids_.push_back({layout, std::move(placement.devices), links});
   return &grids_.back();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <vector>
 
 #include "nereus/plan/link.h"
@@ -33,11 +34,14 @@ class GridSet {
 
  private:
   std::vector<int32_t> in_groups(int32_t tp) const;
+  /// The same, kept.
+  const std::vector<int32_t>& grouped(int32_t tp);
 
   const cluster::Cluster& cluster_;
   std::vector<int32_t> devices_;
   std::vector<int32_t> machines_;  ///< of every device of the cluster
   int32_t most_in_machine_ = 0;
+  std::map<int32_t, std::vector<int32_t>> grouped_;  ///< by tp
   std::deque<Grid> grids_;
 };
 

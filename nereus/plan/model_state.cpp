@@ -148,25 +148,33 @@ double StateMaker::sync(const Option& from, const Option& to) {
   return found->second;
 }
 
+double StateMaker::sync(const std::vector<const Option*>& options) {
+  const auto train = std::find_if(options.begin(), options.end(), [](const Option* o) {
+    return o != nullptr && o->placement.what.stage == Stage::train;
+  });
+  if (train == options.end()) return 0;
+  double seconds = 0;
+  for (const Option* option : options) {
+    if (option != nullptr && option != *train) seconds += sync(**train, *option);
+  }
+  return seconds;
+}
+
 State StateMaker::make(std::vector<const Option*> options) {
   State state;
   state.options = std::move(options);
   state.idle = bytes_during(state.options, nullptr, classes_);
   state.peak.resize(classes_.count(), 0);
   state.host = host_bytes(state.options, classes_);
-  const Option* train = nullptr;
+  state.sync = sync(state.options);
   for (const Option* option : state.options) {
     if (option == nullptr) continue;
     const std::vector<double> bytes = bytes_during(state.options, option, classes_);
     for (size_t c = 0; c < bytes.size(); ++c) state.peak[c] = std::max(state.peak[c], bytes[c]);
-    if (option->placement.what.stage == Stage::train) train = option;
     if (option->placement.what.stage != Stage::generate) continue;
     state.generate = option;
     state.base = bytes;
     without_kv(state.base, *option, classes_);
-  }
-  for (const Option* option : state.options) {
-    if (train != nullptr && option != nullptr && option != train) state.sync += sync(*train, *option);
   }
   return state;
 }

@@ -49,12 +49,14 @@ class StateMaker {
  public:
   StateMaker(const Pricing& pricing, const DeviceClasses& classes) : pricing_(pricing), classes_(classes) {}
 
-  /// Seconds in which what `from` has trained reaches `to`; 0 where they share.
-  double sync(const Option& from, const Option& to);
+  /// Seconds in which what the model's training has changed reaches its other stages.
+  double sync(const std::vector<const Option*>& options);
   /// Of the options of one model, by stage of the job.
   State make(std::vector<const Option*> options);
 
  private:
+  double sync(const Option& from, const Option& to);
+
   const Pricing& pricing_;
   const DeviceClasses& classes_;
   std::map<std::tuple<const Grid*, bool, const Grid*, Role>, double> syncs_;

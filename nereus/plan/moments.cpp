@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <compare>
+#include <map>
 
 #include "nereus/plan/memory.h"
 #include "nereus/plan/model_size.h"
@@ -42,6 +44,8 @@ std::vector<Held> held_by(const Job& job, const Plan& plan) {
 struct Place {
   size_t placement = 0;
   int32_t pipeline = 0;
+
+  friend auto operator<=>(const Place&, const Place&) = default;
 };
 
 std::vector<std::vector<Place>> places_by_device(const Plan& plan, int32_t devices) {
@@ -97,10 +101,17 @@ std::vector<DevicePeak> moments(const cluster::Cluster& cluster, const Job& job,
   const auto places = places_by_device(plan, cluster.devices());
   const std::vector<int32_t> machines = cluster::machine_of_each(cluster);
   std::vector<DevicePeak> result;
+  std::map<std::vector<Place>, size_t> alike;  // places, and where in the result the first such device is
+  const cluster::DeviceKind* kind = nullptr;
   for (size_t device = 0; device < places.size(); ++device) {
-    const cluster::DeviceKind& kind = cluster.machines[static_cast<size_t>(machines[device])].kind;
-    for (const Place& place : places[device]) {
-      result.push_back(moment(held, places[device], place.placement, kind, job.utilization));
+    const cluster::DeviceKind& here = cluster.machines[static_cast<size_t>(machines[device])].kind;
+    if (kind == nullptr || !(here == *kind)) alike.clear();
+    kind = &here;
+    const auto [first, added] = alike.try_emplace(places[device], result.size());
+    for (size_t i = 0; i < places[device].size(); ++i) {
+      result.push_back(added
+                           ? moment(held, places[device], places[device][i].placement, here, job.utilization)
+                           : DevicePeak(result[first->second + i]));
       result.back().device = static_cast<int32_t>(device);
     }
   }

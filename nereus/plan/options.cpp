@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "nereus/plan/memory.h"
-#include "nereus/plan/work.h"
+#include "nereus/plan/stage_cost.h"
 
 namespace nereus::plan {
 namespace {
 
 constexpr int32_t kMostMicroBatch = 64;
 
-/// Adds the placement as it is and as one that leaves.
+/// Adds the placement as one that stays, then as one that leaves.
 void add_both(std::vector<Placement>& result, Placement placement) {
   for (const bool leaves : {false, true}) {
     placement.leaves_when_idle = leaves;
@@ -104,13 +104,18 @@ std::vector<Placement> placements_on(const Job& job, ModelStage what, const Grid
 
 std::vector<Option> options_on(const Job& job, ModelStage what, const Grid& grid, double largest,
                                const Calibration& calibration, int64_t& priced) {
+  const Work sequence = work_of(job.lengths, 1);
   std::vector<Option> options;
+  double stays = 0;  // seconds of the placement before, which differs only in that it stays
   for (Placement& placement : placements_on(job, what, grid)) {
     std::vector<Need> needs = needs_of(job, placement);
     if (!fits_alone(needs, largest)) continue;
     ++priced;
-    const double pool = what.stage == Stage::generate ? most_kv(needs, largest) : 0;
-    const double seconds = stage_time(job, placement, grid.links, pool, calibration).total();
+    if (!placement.leaves_when_idle) {
+      const double pool = what.stage == Stage::generate ? most_kv(needs, largest) : 0;
+      stays = stage_cost(job, sequence, placement, grid.links, pool, calibration).total();
+    }
+    const double seconds = stays + offload_time(job, placement, grid.links);
     options.push_back({std::move(placement), &grid, std::move(needs), seconds});
   }
   return unbeaten(std::move(options));

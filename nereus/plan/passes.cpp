@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "nereus/plan/model_size.h"
-#include "nereus/plan/work.h"
 
 namespace nereus::plan {
 namespace {
@@ -47,7 +46,8 @@ struct Run {
   double memory_bandwidth() const { return links.slowest.memory_bandwidth * calibration.memory_efficiency; }
 };
 
-Run run_of(const Job& job, const Placement& placement, const Links& links, const Calibration& calibration) {
+Run run_of(const Job& job, const Work& sequence, const Placement& placement, const Links& links,
+           const Calibration& calibration) {
   const Model& model = *job.find(placement.what.role);
   const double sequences = static_cast<double>(sequences_of_replica(job, placement));
   const double micro_batches = static_cast<double>(plan::micro_batches(job, placement));
@@ -57,7 +57,7 @@ Run run_of(const Job& job, const Placement& placement, const Links& links, const
           .links = links,
           .calibration = calibration,
           .passes = passes_of(model, placement),
-          .work = work_of(job.lengths, sequences / micro_batches),
+          .work = sequence * (sequences / micro_batches),
           .micro_batches = micro_batches,
           .regime = regime_of(placement)};
 }
@@ -155,9 +155,9 @@ double exposed(double communication, double compute, double slowdown) {
   return std::min(communication, std::max(communication - compute, 0.0) + (slowdown - 1) * both);
 }
 
-StageTime pass_time(const Job& job, const Placement& placement, const Links& links,
+StageTime pass_time(const Job& job, const Work& sequence, const Placement& placement, const Links& links,
                     const Calibration& calibration) {
-  const Run run = run_of(job, placement, links, calibration);
+  const Run run = run_of(job, sequence, placement, links, calibration);
   const std::vector<StageCost> costs = stage_costs(run);
   const auto slowest =
       *std::max_element(costs.begin(), costs.end(),

@@ -1,6 +1,7 @@
 #include "nereus/plan/search.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <memory>
 
@@ -8,13 +9,13 @@
 #include "nereus/plan/combine.h"
 #include "nereus/plan/explain.h"
 #include "nereus/plan/pools.h"
+#include "nereus/plan/schedule.h"
 
 namespace nereus::plan {
 namespace {
 
-/// Fastest and smallest options of a stage that a first look, and combinations of separate pools, are made
-/// of.
-constexpr size_t kFew = 6;
+/// Fastest and smallest options of a stage that first looks are made of, and combinations of separate pools.
+constexpr std::array<size_t, 2> kFew{2, 4};
 
 /// What one pool of devices offers. `options` keep their addresses.
 struct Offers {
@@ -72,10 +73,10 @@ double most_running(const Option& option) {
 }
 
 /// The fastest options, and those that hold the least when idle and when running.
-std::vector<const Option*> few_of(const std::vector<const Option*>& options) {
+std::vector<const Option*> few_of(const std::vector<const Option*>& options, size_t count) {
   std::vector<const Option*> result;
   const auto add_first = [&](std::vector<const Option*> sorted) {
-    sorted.resize(std::min(sorted.size(), kFew));
+    sorted.resize(std::min(sorted.size(), count));
     for (const Option* option : sorted) {
       if (std::find(result.begin(), result.end(), option) == result.end()) result.push_back(option);
     }
@@ -167,15 +168,17 @@ class Search {
     }
   }
 
-  /// All stages take turns on one pool: a first look at few options bounds what the exact one has to see.
+  /// All stages take turns on one pool: what few options give bounds what more have to be seen of.
   void share(const Offers& offers) {
-    std::vector<Choices> choices, few;
-    for (size_t i = 0; i < stages_.size(); ++i) {
-      choices.push_back({stages_[i], offers.options[i], (1U << i) - 1});
-      few.push_back({stages_[i], few_of(offers.options[i]), (1U << i) - 1});
-    }
-    consider(combine(pricing_, few, top(), bound()));
-    consider(combine(pricing_, choices, top(), bound()));
+    for (const size_t count : kFew) consider(combine(pricing_, taking_turns(offers, count), top(), bound()));
+    consider(combine(pricing_, taking_turns(offers, std::numeric_limits<size_t>::max()), top(), bound()));
+  }
+
+  std::vector<Choices> taking_turns(const Offers& offers, size_t count) const {
+    std::vector<Choices> choices;
+    for (size_t i = 0; i < stages_.size(); ++i)
+      choices.push_back({stages_[i], few_of(offers.options[i], count), (1U << i) - 1});
+    return choices;
   }
 
   /// Every model-stage on the first pool, on the second, or on all devices; the most promising first.
@@ -185,7 +188,7 @@ class Search {
     const std::array<const Offers*, 3> pools{first.get(), second.get(), &all};
     std::vector<std::array<std::vector<const Option*>, 3>> few(stages_.size());
     for (size_t i = 0; i < stages_.size(); ++i) {
-      for (size_t pool = 0; pool < 3; ++pool) few[i][pool] = few_of(pools[pool]->options[i]);
+      for (size_t pool = 0; pool < 3; ++pool) few[i][pool] = few_of(pools[pool]->options[i], kFew[0]);
     }
     for (const Assignment& assignment : promising(few)) {
       if (assignment.seconds >= bound() || expired()) break;
@@ -200,24 +203,29 @@ class Search {
   };
   using Few = std::vector<std::array<std::vector<const Option*>, 3>>;
 
+  /// Bits of the stages before stage `i` that share devices with it; pool 2 is all devices.
+  static uint32_t conflicts(const Assignment& assignment, size_t i) {
+    uint32_t result = 0;
+    for (size_t other = 0; other < i; ++other) {
+      const size_t a = assignment.pools[i], b = assignment.pools[other];
+      if (a == b || a == 2 || b == 2) result |= 1U << other;
+    }
+    return result;
+  }
+
   std::vector<Choices> choices_of(const Few& few, const Assignment& assignment) const {
     std::vector<Choices> choices;
-    for (size_t i = 0; i < stages_.size(); ++i) {
-      uint32_t conflicts = 0;
-      for (size_t other = 0; other < i; ++other) {
-        const size_t a = assignment.pools[i], b = assignment.pools[other];
-        if (a == b || a == 2 || b == 2) conflicts |= 1U << other;
-      }
-      choices.push_back({stages_[i], few[i][assignment.pools[i]], conflicts});
-    }
+    for (size_t i = 0; i < stages_.size(); ++i)
+      choices.push_back({stages_[i], few[i][assignment.pools[i]], conflicts(assignment, i)});
     return choices;
   }
 
   std::vector<Assignment> promising(const Few& few) const {
     std::vector<Assignment> result;
+    std::vector<Turn> turns;
     Assignment assignment{std::vector<size_t>(stages_.size(), 0), 0};
     while (true) {
-      assignment.seconds = fastest(few, assignment);
+      assignment.seconds = fastest(few, assignment, turns);
       if (assignment.seconds < bound()) result.push_back(assignment);
       size_t digit = 0;
       while (digit < stages_.size() && ++assignment.pools[digit] == 3) assignment.pools[digit++] = 0;
@@ -229,11 +237,15 @@ class Search {
     return result;
   }
 
-  double fastest(const Few& few, const Assignment& assignment) const {
+  /// Options are sorted by time. Infinite where a pool has none for its stage.
+  double fastest(const Few& few, const Assignment& assignment, std::vector<Turn>& turns) const {
+    turns.clear();
     for (size_t i = 0; i < stages_.size(); ++i) {
-      if (few[i][assignment.pools[i]].empty()) return std::numeric_limits<double>::infinity();
+      const std::vector<const Option*>& options = few[i][assignment.pools[i]];
+      if (options.empty()) return std::numeric_limits<double>::infinity();
+      turns.push_back({stages_[i], options.front()->seconds, conflicts(assignment, i)});
     }
-    return lower_bound(job_, choices_of(few, assignment));
+    return course(turns, job_.reward_seconds, job_.asynchronous);
   }
 
   void explain_all(const std::vector<std::unique_ptr<Offers>>& pools) {

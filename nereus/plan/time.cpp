@@ -6,6 +6,7 @@
 #include "nereus/plan/memory.h"
 #include "nereus/plan/passes.h"
 #include "nereus/plan/schedule.h"
+#include "nereus/plan/stage_cost.h"
 
 namespace nereus::plan {
 namespace {
@@ -39,15 +40,6 @@ void calibrate(StageTime& time, const Placement& placement, const Calibration& c
   for (double* part : {&time.compute, &time.communication, &time.bubble, &time.optimizer, &time.overhead})
     *part *= factor;
   time.overhead += calibration.offset(operation, regime);
-}
-
-/// Reads the state before the turn; what training changed is written back after it.
-double offload_time(const Job& job, const Placement& placement, const Links& links) {
-  if (!placement.leaves_when_idle) return 0;
-  double most = 0;
-  for (int32_t p = 0; p < placement.layout.pp; ++p)
-    most = std::max(most, footprint(job, placement, p).idle.total());
-  return (placement.what.stage == Stage::train ? 2 : 1) * most / links.slowest.host_bandwidth;
 }
 
 /// Bytes for KV on the fullest device of each generation stage.
@@ -94,14 +86,28 @@ const StageTime* StepTime::find(ModelStage what) const {
   return found == stages.end() ? nullptr : &*found;
 }
 
-StageTime stage_time(const Job& job, const Placement& placement, const Links& links, double kv_pool_bytes,
-                     const Calibration& calibration) {
+/// The state is read before the turn; what training changed is written back after it.
+double offload_time(const Job& job, const Placement& placement, const Links& links) {
+  if (!placement.leaves_when_idle) return 0;
+  double most = 0;
+  for (int32_t p = 0; p < placement.layout.pp; ++p)
+    most = std::max(most, footprint(job, placement, p).idle.total());
+  return (placement.what.stage == Stage::train ? 2 : 1) * most / links.slowest.host_bandwidth;
+}
+
+StageTime stage_cost(const Job& job, const Work& sequence, const Placement& placement, const Links& links,
+                     double kv_pool_bytes, const Calibration& calibration) {
   StageTime time = placement.what.stage == Stage::generate
                        ? generation_time(job, placement, links, kv_pool_bytes, calibration)
-                       : pass_time(job, placement, links, calibration);
+                       : pass_time(job, sequence, placement, links, calibration);
   calibrate(time, placement, calibration);
   time.offload = offload_time(job, placement, links);
   return time;
+}
+
+StageTime stage_time(const Job& job, const Placement& placement, const Links& links, double kv_pool_bytes,
+                     const Calibration& calibration) {
+  return stage_cost(job, work_of(job.lengths, 1), placement, links, kv_pool_bytes, calibration);
 }
 
 StageTime stage_time(const cluster::Cluster& cluster, const Job& job, const Placement& placement,

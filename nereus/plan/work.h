@@ -27,6 +27,8 @@ double in_blocks(double tokens);
 /// loss.
 struct Work {
   double tokens = 0, squares = 0, scored = 0;
+
+  Work operator*(double times) const { return {tokens * times, squares * times, scored * times}; }
 };
 Work work_of(const Lengths& lengths, double sequences);
 

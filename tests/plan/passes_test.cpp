@@ -22,7 +22,7 @@ Job even() {
 }
 
 StageTime priced(const Job& job, const Placement& placement, const Calibration& calibration = {}) {
-  return pass_time(job, placement, links_of(machines_of(a100(), 8), placement), calibration);
+  return pass_time(job, work_of(job.lengths, 1), placement, links_of(machines_of(a100(), 8), placement), calibration);
 }
 
 double forward(double tokens) {
