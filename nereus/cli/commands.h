@@ -20,6 +20,7 @@ void add_eval(CLI::App& app, const config::Overrides& overrides, Action& action)
 void add_generate(CLI::App& app, Action& action);
 void add_tokenize(CLI::App& app, Action& action);
 void add_model(CLI::App& app, Action& action);
+void add_plan(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
 
 /// Exit codes.

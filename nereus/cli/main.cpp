@@ -16,6 +16,7 @@ constexpr const char* kDescription =
     "  nereus train examples/addition.toml                 train by a job file\n"
     "  nereus eval runs/addition                           score what was trained\n"
     "  nereus generate MODEL \"Name three rivers.\"          sample an answer\n"
+    "  nereus plan cluster.toml job.toml                   how a job is best run on a cluster\n"
     "  nereus train --help                                 more on a command\n";
 
 /// glibc gives large blocks back at once, and the page faults of taking them again dominate elementwise work.
@@ -41,6 +42,7 @@ int run(std::vector<std::string> arguments) {
   add_generate(app, action);
   add_tokenize(app, action);
   add_model(app, action);
+  add_plan(app, action);
   add_profile(app, action);
   if (!arguments.empty() && !arguments[0].starts_with('-') && !has_command(app, arguments[0])) {
     std::cerr << "nereus: error: unknown command " << arguments[0] << "; nereus --help lists the commands\n";
