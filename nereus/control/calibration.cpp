@@ -16,6 +16,18 @@ double log_ratio(const OnlineLine& line) {
 
 }  // namespace
 
+plan::Operation operation_of(plan::Stage stage) {
+  switch (stage) {
+    case plan::Stage::generate:
+      return plan::Operation::decode;
+    case plan::Stage::infer:
+      return plan::Operation::infer;
+    case plan::Stage::train:
+      return plan::Operation::train;
+  }
+  return plan::Operation::train;
+}
+
 bool Calibrator::observe(plan::Operation operation, const std::string& regime, double analytic,
                          double measured) {
   const auto place =

@@ -10,6 +10,9 @@
 
 namespace nereus::control {
 
+/// The operation that a stage's whole time is calibrated as.
+plan::Operation operation_of(plan::Stage stage);
+
 /// How far measured times are from analytic ones.
 struct Factor {
   double value = 1;      ///< measured / analytic

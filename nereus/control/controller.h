@@ -80,6 +80,8 @@ class Controller {
   Trigger trigger(bool devices_changed, bool spared);
   Decision decide(Trigger trigger, Decision decision);
   Decision search(Trigger trigger, Decision decision);
+  Decision keep(bool fits, const std::string& refusal, Decision decision) const;
+  Decision force(const Priced& choice, Decision decision);
   Decision take(const Priced& choice, Decision decision);
   std::optional<Priced> best(const plan::SearchResult& found, const plan::StepTime* stay, double horizon,
                              std::string& refusal) const;

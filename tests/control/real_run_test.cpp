@@ -12,8 +12,6 @@
 namespace nereus::control {
 namespace {
 
-using plan::Operation;
-
 using Step = std::map<std::string, double>;
 
 constexpr int64_t kLimit = 1024, kSamples = 5120;
@@ -56,12 +54,6 @@ class World {
   cluster::Cluster cluster_;
   plan::Job job_;
 };
-
-Operation operation_of(plan::Stage stage) {
-  return stage == plan::Stage::generate ? Operation::decode
-         : stage == plan::Stage::infer  ? Operation::infer
-                                        : Operation::train;
-}
 
 struct Errors {
   double persistence = 0, forecast = 0, known = 0;  // mean absolute relative errors
