@@ -9,23 +9,27 @@ namespace {
 
 constexpr int32_t kReasons = 400;  // of set-aside plans, where nothing fits
 
+/// To a thousandth of the memory: what a reader sees.
 bool alike(const DeviceGroup& group, const DevicePeak& peak, const cluster::DeviceKind& kind) {
-  const auto near = [](double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), 1.0); };
+  const auto near = [&](double a, double b) { return std::abs(a - b) <= 1e-3 * kind.memory; };
   const DevicePeak& of = group.peak;
   return group.kind == kind.name && near(group.memory, kind.memory) && of.stage == peak.stage &&
          near(of.kv_pool, peak.kv_pool) && std::ranges::equal(of.ledger.bytes, peak.ledger.bytes, near);
 }
 
+/// The fullest of a group speaks for it.
 std::vector<DeviceGroup> group(const cluster::Cluster& cluster, const std::vector<DevicePeak>& peaks) {
   std::vector<DeviceGroup> groups;
   for (const auto& peak : peaks) {
     const auto& kind = cluster.kind(peak.device);
     const auto same = [&](const DeviceGroup& each) { return alike(each, peak, kind); };
     const auto found = std::ranges::find_if(groups, same);
-    if (found == groups.end())
+    if (found == groups.end()) {
       groups.push_back({{peak.device}, peak, kind.name, kind.memory});
-    else
-      found->devices.push_back(peak.device);
+      continue;
+    }
+    found->devices.push_back(peak.device);
+    if (peak.ledger.total() > found->peak.ledger.total()) found->peak = peak;
   }
   return groups;
 }

@@ -10,10 +10,10 @@
 
 namespace nereus::plan {
 
-/// Devices of one kind that hold the same at their fullest moment.
+/// Devices of one kind that hold the same at their fullest moment, to a thousandth of their memory.
 struct DeviceGroup {
   std::vector<int32_t> devices;  ///< ascending
-  DevicePeak peak;               ///< of the first of them
+  DevicePeak peak;               ///< of the fullest of them
   std::string kind;              ///< "A100-80"
   double memory = 0;             ///< bytes of each device
 };

@@ -77,7 +77,7 @@ std::string memory_chart(const PlanFacts& facts) {
   for (size_t i = 0; i < facts.groups.size(); ++i) {
     const auto& group = facts.groups[i];
     const std::string devices = ranges(group.devices);
-    bars.name(i, devices.size() <= 24 ? devices : fmt::format("{} devices", group.devices.size()));
+    bars.name(i, short_ranges(group.devices, 18));
     double from = 0;
     for (size_t c = 0; c < kComponents; ++c) {
       const double size = group.peak.ledger.bytes[c] / kGiga;

@@ -72,7 +72,7 @@ std::string plan_html(const Job& job, const PlanFacts& facts, size_t number) {
   out += "<h3>Memory at the fullest moment, in GB of 10<sup>9</sup> bytes</h3>\n" + memory_chart(facts) +
          key_of_components(facts) + html_of(memory_table(facts));
   out += fmt::format("<p>Longest response that fits: {}.</p>\n", escaped(describe_longest(job, facts)));
-  out += "<h3>What bounds each stage</h3>\n<dl>";
+  out += "<h3>What bounds the stages</h3>\n<dl>";
   for (const auto& stage : time.stages)
     out += fmt::format("<dt>{}</dt><dd>{}</dd>", escaped(to_string(stage.what)),
                        escaped(describe_bound(stage.bound)));

@@ -98,7 +98,7 @@ TextTable placement_table(const PlanFacts& facts) {
   for (const auto& p : facts.candidate.plan.placements) {
     const bool train = p.what.stage == Stage::train;
     const auto number = [](int32_t value) { return fmt::format("{}", value); };
-    table.add({to_string(p.what), ranges(sorted(p.devices)), number(p.layout.dp), number(p.layout.pp),
+    table.add({to_string(p.what), short_ranges(sorted(p.devices)), number(p.layout.dp), number(p.layout.pp),
                number(p.layout.tp), p.what.stage == Stage::generate ? "" : number(p.micro_batch),
                train ? (p.recompute ? "yes" : "no") : "", train ? number(p.zero) : "",
                p.leaves_when_idle ? "leaves" : "stays"});
@@ -134,7 +134,7 @@ TextTable memory_table(const PlanFacts& facts) {
   TextTable table(header, 3);
   for (const auto& group : facts.groups) {
     const auto& peak = group.peak;
-    std::vector<std::string> row = {ranges(group.devices), group.kind, to_string(peak.stage)};
+    std::vector<std::string> row = {short_ranges(group.devices), group.kind, to_string(peak.stage)};
     for (const double bytes : peak.ledger.bytes) row.push_back(gigabytes_cell(bytes));
     for (const double bytes : {peak.ledger.total(), peak.limit, group.memory})
       row.push_back(short_number(bytes / kGiga));

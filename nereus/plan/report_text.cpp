@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "nereus/plan/report_tables.h"
 
@@ -14,11 +14,15 @@ std::string plan_text(const Job& job, const PlanFacts& facts) {
   return out;
 }
 
-/// What holds each stage back.
+/// What holds the stages back, those of one bound on a line.
 std::string bounds_text(const StepTime& time) {
-  std::string out = "\nWhat bounds each stage\n";
-  for (const auto& stage : time.stages)
-    out += fmt::format("  {}: {}\n", to_string(stage.what), describe_bound(stage.bound));
+  std::string out = "\nWhat bounds the stages\n";
+  for (const Bound bound : {Bound::compute, Bound::memory_bandwidth, Bound::link, Bound::tail}) {
+    std::vector<std::string> stages;
+    for (const auto& stage : time.stages)
+      if (stage.bound == bound) stages.push_back(to_string(stage.what));
+    if (!stages.empty()) out += fmt::format("  {}: {}\n", fmt::join(stages, ", "), describe_bound(bound));
+  }
   return out;
 }
 

@@ -54,13 +54,23 @@ std::string grouped(int64_t value) {
 std::string ranges(const std::vector<int32_t>& numbers) {
   std::string text;
   for (size_t i = 0; i < numbers.size();) {
+    const int32_t step = i + 1 < numbers.size() ? numbers[i + 1] - numbers[i] : 1;
     size_t last = i;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    while (last + 1 < numbers.size() && numbers[last + 1] - numbers[last] == step) ++last;
+    if (step > 1 && last < i + 2) last = i;  // two numbers apart are no run
     if (!text.empty()) text += ", ";
     text += last == i ? fmt::format("{}", numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[last]);
+    if (last > i && step > 1) text += fmt::format(" by {}", step);
     i = last + 1;
   }
   return text;
+}
+
+std::string short_ranges(const std::vector<int32_t>& numbers, size_t width) {
+  const std::string text = ranges(numbers);
+  if (text.size() <= width) return text;
+  const size_t comma = text.rfind(',', width);
+  return fmt::format("{}, ... {} in all", text.substr(0, comma), numbers.size());
 }
 
 }  // namespace nereus::plan

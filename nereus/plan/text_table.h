@@ -32,7 +32,9 @@ class TextTable {
 std::string short_number(double value);
 /// "12,345,678".
 std::string grouped(int64_t value);
-/// "0-3, 8, 10-11" of numbers in ascending order.
+/// "0-3, 8, 10-30 by 2" of numbers in ascending order.
 std::string ranges(const std::vector<int32_t>& numbers);
+/// The same, cut after `width` letters: "0-1, 4-5, ... 64 in all".
+std::string short_ranges(const std::vector<int32_t>& numbers, size_t width = 28);
 
 }  // namespace nereus::plan

@@ -63,7 +63,7 @@ TEST_F(PlanReport, TextSaysWhatToRunWithUnits) {
 // Which sizes of the axes and which micro-batch? Searched, with an explanation [verl 901, Megatron-LM 1849].
 TEST_F(PlanReport, Fault51_ExplainNamesBoundsAndRejections) {
   const std::string text = report_text(report_, true);
-  EXPECT_THAT(text, HasSubstr("What bounds each stage"));
+  EXPECT_THAT(text, HasSubstr("What bounds the stages"));
   EXPECT_THAT(text, HasSubstr("Set aside"));
   EXPECT_THAT(text, HasSubstr("GB short"));
 }

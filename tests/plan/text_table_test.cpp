@@ -37,6 +37,14 @@ TEST(Ranges, JoinNeighbours) {
   EXPECT_EQ(ranges({}), "");
   EXPECT_EQ(ranges({4}), "4");
   EXPECT_EQ(ranges({0, 1, 2, 3, 8, 10, 11}), "0-3, 8, 10-11");
+  EXPECT_EQ(ranges({0, 2, 4, 6, 7}), "0-6 by 2, 7");
+  EXPECT_EQ(ranges({0, 4, 5, 6}), "0, 4-6");
+  EXPECT_EQ(ranges({1, 5}), "1, 5");
+}
+
+TEST(ShortRanges, AreCutAtAComma) {
+  EXPECT_EQ(short_ranges({0, 1, 2}), "0-2");
+  EXPECT_EQ(short_ranges({0, 1, 4, 5, 64, 65, 68, 69}, 12), "0-1, 4-5, ... 8 in all");
 }
 
 }  // namespace
