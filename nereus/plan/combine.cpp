@@ -140,8 +140,8 @@ class Combiner {
     for (Draft& draft : drafts_of(role)) {
       if (stopped()) break;
       if (draft.seconds + maker_.sync(draft.options) >= bound_) continue;
-      State state = maker_.make(std::move(draft.options));
-      if (has_room(state, classes_)) front.add(std::move(state));
+      std::optional<State> state = maker_.make(std::move(draft.options));
+      if (state) front.add(std::move(*state));
     }
     return front.states();
   }
@@ -153,7 +153,7 @@ class Combiner {
         if (stopped()) break;
         State state = join(left, right);
         const double seconds = seconds_with(state.options, state.sync);
-        if (seconds < bound_ && has_room(state, classes_)) all.emplace_back(seconds, std::move(state));
+        if (seconds < bound_ && maker_.has_room(state)) all.emplace_back(seconds, std::move(state));
       }
     }
     std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
@@ -170,7 +170,7 @@ class Combiner {
     }
     const double sync = actor.sync + other.sync;
     if (seconds_with(options, sync) >= bound_) return;
-    if (!has_room(join(actor, other), classes_)) return;
+    if (!maker_.has_room(join(actor, other))) return;
     std::vector<Turn> turns = fastest_;
     for (size_t i = 0; i < options.size(); ++i)
       turns[i].seconds =

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "nereus/plan/options.h"
@@ -20,11 +22,16 @@ struct Combination {
   double seconds = 0;
 };
 
+/// Seconds of weight syncs by source grid, whether the source shards its weights, target grid and role: kept
+/// over the combinations of one search, as long as its grids live.
+using SyncTimes = std::map<std::tuple<const Grid*, bool, const Grid*, Role>, double>;
+
 /// What combinations are priced with.
 struct Pricing {
   const cluster::Cluster& cluster;
   const Job& job;
   const Calibration& calibration;
+  SyncTimes& syncs;
   std::function<bool()> expired;  ///< whether to stop with the best so far
 };
 

@@ -76,6 +76,11 @@ bool no_more(const std::vector<double>& a, const std::vector<double>& b) {
   return true;
 }
 
+std::vector<double> with_slack(std::vector<double> bytes) {
+  for (double& value : bytes) value *= 1 + 1e-9;
+  return bytes;
+}
+
 }  // namespace
 
 State join(const State& a, const State& b) {
@@ -97,15 +102,14 @@ State join(const State& a, const State& b) {
   return result;
 }
 
-bool has_room(const State& state, const DeviceClasses& classes) {
-  constexpr double kSlack = 1 + 1e-9;
-  for (size_t c = 0; c < state.peak.size(); ++c) {
-    if (state.peak[c] > classes.room()[c] * kSlack) return false;
-  }
-  for (size_t host = 0; host < state.host.size(); ++host) {
-    if (state.host[host] > classes.host_room()[host] * kSlack) return false;
-  }
-  return true;
+StateMaker::StateMaker(const Pricing& pricing, const DeviceClasses& classes)
+    : pricing_(pricing),
+      classes_(classes),
+      room_(with_slack(classes.room())),
+      host_room_(with_slack(classes.host_room())) {}
+
+bool StateMaker::has_room(const State& state) const {
+  return no_more(state.peak, room_) && no_more(state.host, host_room_);
 }
 
 std::vector<double> Front::seconds_of(const State& state) const {
@@ -140,7 +144,7 @@ void Front::add(State state) {
 double StateMaker::sync(const Option& from, const Option& to) {
   if (from.shares_weights(to)) return 0;
   const auto key = std::make_tuple(from.grid, from.shards_weights(), to.grid, to.placement.what.role);
-  const auto [found, added] = syncs_.try_emplace(key, 0);
+  const auto [found, added] = pricing_.syncs.try_emplace(key, 0);
   if (added) {
     found->second =
         sync_time(pricing_.cluster, pricing_.job, placement_of(from), placement_of(to), pricing_.calibration);
@@ -160,22 +164,24 @@ double StateMaker::sync(const std::vector<const Option*>& options) {
   return seconds;
 }
 
-State StateMaker::make(std::vector<const Option*> options) {
+std::optional<State> StateMaker::make(std::vector<const Option*> options) {
   State state;
   state.options = std::move(options);
-  state.idle = bytes_during(state.options, nullptr, classes_);
   state.peak.resize(classes_.count(), 0);
-  state.host = host_bytes(state.options, classes_);
-  state.sync = sync(state.options);
   for (const Option* option : state.options) {
     if (option == nullptr) continue;
-    const std::vector<double> bytes = bytes_during(state.options, option, classes_);
+    std::vector<double> bytes = bytes_during(state.options, option, classes_);
+    if (!no_more(bytes, room_)) return std::nullopt;
     for (size_t c = 0; c < bytes.size(); ++c) state.peak[c] = std::max(state.peak[c], bytes[c]);
     if (option->placement.what.stage != Stage::generate) continue;
+    without_kv(bytes, *option, classes_);
     state.generate = option;
-    state.base = bytes;
-    without_kv(state.base, *option, classes_);
+    state.base = std::move(bytes);
   }
+  state.idle = bytes_during(state.options, nullptr, classes_);
+  state.host = host_bytes(state.options, classes_);
+  if (!no_more(state.host, host_room_)) return std::nullopt;
+  state.sync = sync(state.options);
   return state;
 }
 

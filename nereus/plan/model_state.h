@@ -1,7 +1,6 @@
 #pragma once
 
-#include <map>
-#include <tuple>
+#include <optional>
 #include <vector>
 
 #include "nereus/plan/combine.h"
@@ -22,8 +21,6 @@ struct State {
 
 /// Two states of different models as one.
 State join(const State& a, const State& b);
-/// Whether it fits as far as it goes.
-bool has_room(const State& state, const DeviceClasses& classes);
 
 /// Keeps states that no other beats in time and in every byte. Not thread-safe.
 class Front {
@@ -47,19 +44,21 @@ class Front {
 /// Makes the states of one model. Not thread-safe.
 class StateMaker {
  public:
-  StateMaker(const Pricing& pricing, const DeviceClasses& classes) : pricing_(pricing), classes_(classes) {}
+  StateMaker(const Pricing& pricing, const DeviceClasses& classes);
 
+  /// Whether it fits as far as it goes.
+  bool has_room(const State& state) const;
   /// Seconds in which what the model's training has changed reaches its other stages.
   double sync(const std::vector<const Option*>& options);
-  /// Of the options of one model, by stage of the job.
-  State make(std::vector<const Option*> options);
+  /// Of the options of one model, by stage of the job; nothing where they do not fit.
+  std::optional<State> make(std::vector<const Option*> options);
 
  private:
   double sync(const Option& from, const Option& to);
 
   const Pricing& pricing_;
   const DeviceClasses& classes_;
-  std::map<std::tuple<const Grid*, bool, const Grid*, Role>, double> syncs_;
+  std::vector<double> room_, host_room_;  ///< with slack for rounding
 };
 
 }  // namespace nereus::plan

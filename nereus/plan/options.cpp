@@ -41,6 +41,16 @@ double most_kv(const std::vector<Need>& needs, double largest) {
   return least;
 }
 
+/// With the sums over its needs.
+Option made(Option option) {
+  for (const Need& need : option.needs) {
+    if (!option.placement.leaves_when_idle)
+      option.most_idle = std::max(option.most_idle, need.weights + need.idle);
+    option.most_running = std::max(option.most_running, need.weights + need.running);
+  }
+  return option;
+}
+
 /// Whether a is at least as good as b in time and in every byte. Both are on one grid.
 bool beats(const Option& a, const Option& b) {
   if (a.seconds > b.seconds || a.shards_weights() != b.shards_weights()) return false;
@@ -116,7 +126,7 @@ std::vector<Option> options_on(const Job& job, ModelStage what, const Grid& grid
       stays = stage_cost(job, sequence, placement, grid.links, pool, calibration).total();
     }
     const double seconds = stays + offload_time(job, placement, grid.links);
-    options.push_back({std::move(placement), &grid, std::move(needs), seconds});
+    options.push_back(made({std::move(placement), &grid, std::move(needs), 0, 0, seconds}));
   }
   return unbeaten(std::move(options));
 }

@@ -18,8 +18,9 @@ struct Need {
 struct Option {
   Placement placement;  ///< without its devices: those of the grid
   const Grid* grid = nullptr;
-  std::vector<Need> needs;  ///< by pipeline index
-  double seconds = 0;       ///< of a step; of generation with as much KV as the device has room for alone
+  std::vector<Need> needs;                 ///< by pipeline index
+  double most_idle = 0, most_running = 0;  ///< bytes of the fullest rank; what leaves is not there when idle
+  double seconds = 0;  ///< of a step; of generation with as much KV as the device has room for alone
 
   bool shards_weights() const { return placement.what.stage == Stage::train && placement.zero >= 3; }
   bool shares_weights(const Option& other) const {

@@ -34,8 +34,12 @@ std::vector<cluster::DeviceKind> kinds_of(const cluster::Cluster& cluster) {
 std::set<int32_t> cuts(const cluster::Cluster& cluster) {
   const int32_t devices = cluster.devices(), parts = devices > kLarge ? 4 : 8;
   const auto machines = static_cast<int32_t>(cluster.machines.size());
+  const bool alike =
+      std::all_of(cluster.machines.begin(), cluster.machines.end(), [&](const cluster::Machine& m) {
+        return m.kind == cluster.machines[0].kind && m.devices == cluster.machines[0].devices;
+      });
   std::set<int32_t> result;
-  for (int32_t part = 1; part < parts; ++part) {
+  for (int32_t part = 1; part < (alike ? parts / 2 + 1 : parts); ++part) {
     const int32_t machine = machines * part / parts;
     result.insert(machines > 1 ? cluster.first_device(machine) : devices * part / parts);
   }

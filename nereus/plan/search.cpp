@@ -15,7 +15,7 @@ namespace nereus::plan {
 namespace {
 
 /// Fastest and smallest options of a stage that first looks are made of, and combinations of separate pools.
-constexpr std::array<size_t, 2> kFew{2, 4};
+constexpr std::array<size_t, 3> kFew{1, 2, 4};
 
 /// What one pool of devices offers. `options` keep their addresses.
 struct Offers {
@@ -59,19 +59,6 @@ std::unique_ptr<Offers> offers_of(const cluster::Cluster& cluster, const Job& jo
   return offers;
 }
 
-double most_idle(const Option& option) {
-  double most = 0;
-  for (const Need& need : option.needs)
-    most = std::max(most, option.placement.leaves_when_idle ? 0 : need.weights + need.idle);
-  return most;
-}
-
-double most_running(const Option& option) {
-  double most = 0;
-  for (const Need& need : option.needs) most = std::max(most, need.weights + need.running);
-  return most;
-}
-
 /// The fastest options, and those that hold the least when idle and when running.
 std::vector<const Option*> few_of(const std::vector<const Option*>& options, size_t count) {
   std::vector<const Option*> result;
@@ -81,15 +68,15 @@ std::vector<const Option*> few_of(const std::vector<const Option*>& options, siz
       if (std::find(result.begin(), result.end(), option) == result.end()) result.push_back(option);
     }
   };
-  const auto by = [&](auto key) {
+  const auto by = [&](double Option::*key) {
     std::vector<const Option*> sorted = options;
     std::stable_sort(sorted.begin(), sorted.end(),
-                     [&](const Option* a, const Option* b) { return key(*a) < key(*b); });
+                     [&](const Option* a, const Option* b) { return a->*key < b->*key; });
     return sorted;
   };
   add_first(options);
-  add_first(by(most_idle));
-  add_first(by(most_running));
+  add_first(by(&Option::most_idle));
+  add_first(by(&Option::most_running));
   std::stable_sort(result.begin(), result.end(),
                    [](const Option* a, const Option* b) { return a->seconds < b->seconds; });
   return result;
@@ -106,27 +93,29 @@ class Search {
         options_(options),
         stages_(model_stages(job)),
         watch_(clock_),
-        pricing_{cluster, job, calibration, [this] { return expired(); }} {}
+        pricing_{cluster, job, calibration, syncs_, [this] { return expired(); }} {}
 
   SearchResult run(const Plan* current) {
     if (current != nullptr) consider_current(*current);
-    std::vector<std::unique_ptr<Offers>> pools;
     for (const std::vector<int32_t>& devices : shared_pools(cluster_)) {
-      if (expired()) break;
-      pools.push_back(offers_of(cluster_, job_, calibration_, devices, result_.considered));
-      share(*pools.back());
+      if (!expired()) share(offer(devices));
     }
-    if (options_.separate_pools && !pools.empty()) {
+    if (options_.separate_pools) {
       for (const auto& split : splits(cluster_)) {
-        if (!expired()) separate(*pools.front(), split);
+        if (!expired()) separate(*pools_.front(), split);
       }
     }
     result_.complete = !expired();
-    explain_all(pools);
+    explain_all();
     return std::move(result_);
   }
 
  private:
+  const Offers& offer(const std::vector<int32_t>& devices) {
+    pools_.push_back(offers_of(cluster_, job_, calibration_, devices, result_.considered));
+    return *pools_.back();
+  }
+
   bool expired() const { return watch_.seconds() > options_.deadline; }
   size_t top() const { return static_cast<size_t>(std::max(1, options_.top)); }
 
@@ -183,12 +172,10 @@ class Search {
 
   /// Every model-stage on the first pool, on the second, or on all devices; the most promising first.
   void separate(const Offers& all, const std::array<std::vector<int32_t>, 2>& split) {
-    const auto first = offers_of(cluster_, job_, calibration_, split[0], result_.considered);
-    const auto second = offers_of(cluster_, job_, calibration_, split[1], result_.considered);
-    const std::array<const Offers*, 3> pools{first.get(), second.get(), &all};
+    const std::array<const Offers*, 3> pools{&offer(split[0]), &offer(split[1]), &all};
     std::vector<std::array<std::vector<const Option*>, 3>> few(stages_.size());
     for (size_t i = 0; i < stages_.size(); ++i) {
-      for (size_t pool = 0; pool < 3; ++pool) few[i][pool] = few_of(pools[pool]->options[i], kFew[0]);
+      for (size_t pool = 0; pool < 3; ++pool) few[i][pool] = few_of(pools[pool]->options[i], kFew[1]);
     }
     for (const Assignment& assignment : promising(few)) {
       if (assignment.seconds >= bound() || expired()) break;
@@ -248,11 +235,11 @@ class Search {
     return course(turns, job_.reward_seconds, job_.asynchronous);
   }
 
-  void explain_all(const std::vector<std::unique_ptr<Offers>>& pools) {
+  void explain_all() {
     const bool none = result_.best.empty();
     const auto count = static_cast<size_t>(std::max(none ? 3 : 0, options_.explain));
-    if (count == 0 || pools.empty()) return;
-    result_.rejected = explain(cluster_, job_, calibration_, pools.front()->families,
+    if (count == 0 || pools_.empty()) return;
+    result_.rejected = explain(cluster_, job_, calibration_, pools_.front()->families,
                                none ? nullptr : &result_.best.front().plan, count);
   }
 
@@ -263,6 +250,8 @@ class Search {
   const std::vector<ModelStage> stages_;
   SteadyClock clock_;
   Stopwatch watch_;
+  std::vector<std::unique_ptr<Offers>> pools_;  ///< the first is all devices
+  SyncTimes syncs_;
   Pricing pricing_;
   SearchResult result_;
 };

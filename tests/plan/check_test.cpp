@@ -70,7 +70,7 @@ TEST(CheckMemory, AnotherStageMayLeave) {
   for (const ModelStage what : model_stages(job)) plan.placements.push_back(placed(what, {2, 1, 4}));
   for (Placement& placement : plan.placements) placement.recompute = true;
   cluster::Cluster cluster = machines_of(a100(), 1);
-  cluster.machines[0].kind.memory = 44e9;
+  cluster.machines[0].kind.memory = 52e9;
   const Status status = check_memory(cluster, job, plan);
   ASSERT_FALSE(status.has_value());
   EXPECT_THAT(status.error().message, HasSubstr("leave the device when idle"));

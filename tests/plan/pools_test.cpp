@@ -33,8 +33,8 @@ TEST(Splits, CoverAllDevicesOnce) {
 }
 
 TEST(Splits, BetweenDevicesOfOneMachineAndBetweenMachines) {
-  EXPECT_EQ(splits(machines_of(a100(), 1)).size(), 7);
-  EXPECT_EQ(splits(machines_of(a100(), 128)).size(), 3);
+  EXPECT_EQ(splits(machines_of(a100(), 1)).size(), 4);
+  EXPECT_EQ(splits(machines_of(a100(), 128)).size(), 2);
   for (const auto& split : splits(machines_of(a100(), 128))) EXPECT_EQ(split[0].size() % 8, 0);
   EXPECT_TRUE(splits(machines_of(a100(), 1, 1)).empty());
 }
