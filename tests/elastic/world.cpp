@@ -146,7 +146,46 @@ std::string World::run(const Transition& transition, Dice& dice) {
   }
   if (memory_ != transition.memory.used) return "the transition starts from other sums of bytes";
   peak_ = memory_;
+  // What is read from an older checkpoint whole is of no worth where it is.
+  for (const plan::Role role : transition.stepped_back) {
+    const auto invalid = [&](const Key& key) { return key.role == role && key.kind != Kind::gradient; };
+    std::erase_if(store_, [&](const auto& entry) { return invalid(entry.first); });
+    std::erase_if(initial_, invalid);
+  }
+  if (auto wrong = run_nodes(transition, dice); !wrong.empty()) return wrong;
+  // What begins empty.
+  std::erase_if(store_, [&](const auto& entry) { return entry.first.kind == Kind::gradient; });
+  for (const auto& [key, bytes] : target_) {
+    if (key.kind == Kind::gradient) store_[key] = bytes;
+  }
+  for (auto& [key, piece] : fresh_) store_[key] = std::move(piece.bytes);
+  std::vector<int64_t> left(memory_.size(), 0);
+  for (const auto& [key, bytes] : store_)
+    left[static_cast<size_t>(key.place)] += static_cast<int64_t>(bytes.size());
+  return left == memory_ ? "" : "the nodes' bytes do not add up to what is left";
+}
 
+std::string World::run_in_place(const Transition& sync, const plan::Plan& to, Dice& dice) {
+  target_ = store_of(cluster_, job_, to);
+  const bool adapter = job_.find(plan::Role::actor)->lora_rank > 0;
+  std::erase_if(target_, [&](const auto& entry) {
+    return entry.first.kind != (adapter ? Kind::adapter : Kind::weight);
+  });
+  initial_.clear();
+  fresh_.clear();
+  for (const auto& [key, bytes] : store_) initial_.insert(key);
+  for (const auto& [key, bytes] : target_) {
+    if (!initial_.contains(key))
+      fresh_[key] = {Bytes(bytes.size()), std::vector<bool>(static_cast<size_t>(key.box.elements()))};
+  }
+  if (auto wrong = run_nodes(sync, dice); !wrong.empty()) return wrong;
+  for (const auto& [key, piece] : fresh_) {
+    if (piece.bytes != target_[key]) return "other bytes: " + where(key);
+  }
+  return "";
+}
+
+std::string World::run_nodes(const Transition& transition, Dice& dice) {
   const Graph& graph = transition.graph();
   std::vector<int32_t> open(graph.nodes.size());
   std::vector<std::vector<int32_t>> after(graph.nodes.size());
@@ -171,17 +210,7 @@ std::string World::run(const Transition& transition, Dice& dice) {
       if (--open[static_cast<size_t>(next)] == 0) ready.push_back(next);
     }
   }
-  if (done != graph.nodes.size()) return "the graph has a cycle";
-  // What begins empty, and what was kept without being moved.
-  std::erase_if(store_, [&](const auto& entry) { return entry.first.kind == Kind::gradient; });
-  for (const auto& [key, bytes] : target_) {
-    if (key.kind == Kind::gradient) store_[key] = bytes;
-  }
-  for (auto& [key, piece] : fresh_) store_[key] = std::move(piece.bytes);
-  std::vector<int64_t> left(memory_.size(), 0);
-  for (const auto& [key, bytes] : store_)
-    left[static_cast<size_t>(key.place)] += static_cast<int64_t>(bytes.size());
-  return left == memory_ ? "" : "the nodes' bytes do not add up to what is left";
+  return done == graph.nodes.size() ? "" : "the graph has a cycle";
 }
 
 std::string World::execute(const Transition& transition, const Node& node) {

@@ -21,6 +21,8 @@ class World {
   void lose(const std::vector<int32_t>& devices);
   /// Runs the transition in a random topological order. Returned: what was wrong first, or "".
   std::string run(const Transition& transition, Dice& dice);
+  /// The same of a weight sync: into pieces of `to` that are there already.
+  std::string run_in_place(const Transition& sync, const plan::Plan& to, Dice& dice);
   /// Whether exactly the pieces of the plan are there, bit for bit.
   std::string compare(const plan::Plan& plan) const;
 
@@ -54,6 +56,7 @@ class World {
     std::vector<Kind> kinds = {};
   };
 
+  std::string run_nodes(const Transition& transition, Dice& dice);
   std::string execute(const Transition& transition, const Node& node);
   std::string allocate(const Step& step);
   std::string release(const Step& step);
