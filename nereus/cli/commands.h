@@ -22,6 +22,7 @@ void add_tokenize(CLI::App& app, Action& action);
 void add_model(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
+void add_simulate(CLI::App& app, const config::Overrides& overrides, Action& action);
 
 /// Exit codes.
 inline constexpr int kSuccess = 0, kFailure = 1, kUsage = 2, kInterrupted = 130;

@@ -44,6 +44,7 @@ int run(std::vector<std::string> arguments) {
   add_model(app, action);
   add_plan(app, action);
   add_profile(app, action);
+  add_simulate(app, *overrides, action);
   if (!arguments.empty() && !arguments[0].starts_with('-') && !has_command(app, arguments[0])) {
     std::cerr << "nereus: error: unknown command " << arguments[0] << "; nereus --help lists the commands\n";
     return kUsage;
@@ -57,10 +58,11 @@ int run(std::vector<std::string> arguments) {
     std::cerr << "nereus: error: " << error.what() << "\nRun with --help for more information.\n";
     return kUsage;
   }
-  const bool takes_keys = app.got_subcommand("train") || app.got_subcommand("eval");
+  const bool takes_keys =
+      app.got_subcommand("train") || app.got_subcommand("eval") || app.got_subcommand("simulate");
   if (!overrides->empty() && !takes_keys) {
     std::cerr << "nereus: error: --" << overrides->front().first
-              << " is a key of a job; only train and eval take those\n";
+              << " is a key of a file; only train, eval and simulate take those\n";
     return kUsage;
   }
   return action();

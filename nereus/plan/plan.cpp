@@ -4,23 +4,9 @@
 
 #include <algorithm>
 
+#include "nereus/plan/text_table.h"
+
 namespace nereus::plan {
-namespace {
-
-/// "0-3, 8, 10-11" of numbers in ascending order.
-std::string ranges(const std::vector<int32_t>& devices) {
-  std::string text;
-  for (size_t i = 0; i < devices.size();) {
-    size_t last = i;
-    while (last + 1 < devices.size() && devices[last + 1] == devices[last] + 1) ++last;
-    if (!text.empty()) text += ", ";
-    text += last == i ? fmt::format("{}", devices[i]) : fmt::format("{}-{}", devices[i], devices[last]);
-    i = last + 1;
-  }
-  return text;
-}
-
-}  // namespace
 
 const Placement* Plan::find(ModelStage what) const {
   const auto found =
