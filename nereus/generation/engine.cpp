@@ -4,6 +4,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/index_select.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/autograd/grad_mode.h>
 
 #include <algorithm>
@@ -42,7 +43,7 @@ struct Engine::State {
 
   int64_t kv_width() const { return model.config().kv_heads * model.config().head_dim; }
   int64_t pool_blocks() const;
-  Result<std::vector<Draw>> compute(const Schedule& schedule);
+  Result<std::vector<Draw>> compute(Schedule schedule);
   at::Tensor distributions(const std::vector<at::Tensor>& hidden,
                            const std::vector<const GroupState*>& groups) const;
   void sample_all(std::vector<Draw>& draws, const at::Tensor& probabilities) const;
@@ -53,8 +54,27 @@ struct Engine::State {
   int64_t context, blocks;
   Scheduler scheduler;
   KvCache cache;
-  int64_t version = 0, generated = 0, prefilled = 0;
+  std::map<std::string, Policy> policies{{"", {}}};
+  uint64_t serial = 0;
+  int64_t generated = 0, prefilled = 0;
 };
+
+namespace {
+
+/// Which rows of a step have which adapter. REQUIRES: runs sorted by policy.
+std::vector<model::AdapterRows> adapter_rows(const std::vector<Run>& runs) {
+  std::vector<model::AdapterRows> parts;
+  int64_t row = 0;
+  for (const Run& run : runs) {
+    const auto& adapter = run.group->policy.adapter;
+    if (parts.empty() || parts.back().adapter != adapter) parts.push_back({row, 0, adapter});
+    parts.back().rows += run.rows;
+    row += run.rows;
+  }
+  return parts;
+}
+
+}  // namespace
 
 /// As many blocks as the memory allows, but no more than `max_running` sequences of full length can use.
 int64_t Engine::State::pool_blocks() const {
@@ -65,7 +85,7 @@ int64_t Engine::State::pool_blocks() const {
 }
 
 /// Runs the model over the step's rows and draws a token for each sequence that is up to date.
-Result<std::vector<Draw>> Engine::State::compute(const Schedule& schedule) {
+Result<std::vector<Draw>> Engine::State::compute(Schedule schedule) {
   std::vector<Draw> draws;
   std::vector<at::Tensor> hidden_rows;
   std::vector<const GroupState*> groups;
@@ -76,13 +96,16 @@ Result<std::vector<Draw>> Engine::State::compute(const Schedule& schedule) {
     return static_cast<int64_t>(hidden_rows.size()) - 1;
   };
   if (!schedule.runs.empty()) {
+    std::stable_sort(schedule.runs.begin(), schedule.runs.end(), [](const Run& a, const Run& b) {
+      return a.group->policy.serial < b.group->policy.serial;
+    });
     const auto& c = model.config();
-    const auto attention = std::make_shared<PagedAttention>(
-        cache, ops::AttentionShape{c.heads, c.kv_heads, c.head_dim}, model.rope_frequencies(), schedule.runs);
-    const at::Tensor hidden = model.hidden(attention->ids(), attention);
+    PagedAttention attention(cache, ops::AttentionShape{c.heads, c.kv_heads, c.head_dim},
+                             model.rope_frequencies(), schedule.runs);
+    const at::Tensor hidden = model.hidden(attention.ids(), attention, adapter_rows(schedule.runs));
     for (size_t i = 0; i < schedule.runs.size(); ++i) {
       const Run& run = schedule.runs[i];
-      const at::Tensor last = hidden.narrow(0, attention->last_rows()[i], 1);
+      const at::Tensor last = hidden.narrow(0, attention.last_rows()[i], 1);
       if (run.sequence) {
         run.sequence->cached = run.first + run.rows;
         draws.push_back({run.sequence, add_row(last, run.group), {}});
@@ -129,8 +152,8 @@ void Engine::State::sample_all(std::vector<Draw>& draws, const at::Tensor& proba
     for (int64_t i = begin; i < end; ++i) {
       Draw& draw = draws[static_cast<size_t>(i)];
       const rollout::Request& request = draw.sequence->group->request;
-      const RandomKey key{request.seed, request.prompt_id, draw.sequence->completion.index,
-                          static_cast<uint32_t>(draw.sequence->tokens())};
+      const RandomKey key{request.seed, request.stream.value_or(request.prompt_id),
+                          draw.sequence->completion.index, static_cast<uint32_t>(draw.sequence->tokens())};
       draw.sampled =
           sample({data + draw.row * vocab, static_cast<size_t>(vocab)}, request.sampling, uniform(key));
     }
@@ -144,7 +167,7 @@ void Engine::State::accept(const Draw& draw) {
   rollout::Completion& completion = sequence.completion;
   completion.tokens.push_back(draw.sampled.token);
   completion.logprobs.push_back(draw.sampled.logprob);
-  completion.versions.push_back(version);
+  completion.versions.push_back(group.policy.version);
   ++generated;
   const rollout::SamplingOptions& sampling = group.request.sampling;
   const bool stop_id = std::find(sampling.stop_ids.begin(), sampling.stop_ids.end(), draw.sampled.token) !=
@@ -181,6 +204,10 @@ Status Engine::submit(rollout::Request request, rollout::TokenCallback on_token)
     if (id < 0 || id >= s.model.config().vocab)
       return fail("prompt {}: token id {} is outside the vocabulary of {}", request.prompt_id, id,
                   s.model.config().vocab);
+  const auto policy = s.policies.find(request.policy);
+  if (policy == s.policies.end())
+    return fail("prompt {}: there is no adapter \"{}\"; loaded are: {}", request.prompt_id, request.policy,
+                fmt::join(policies(), ", "));
   if (s.scheduler.knows(request.prompt_id))
     return fail("prompt {} is already being completed", request.prompt_id);
   const int64_t answer = std::min<int64_t>(request.sampling.max_new_tokens, s.context - length);
@@ -188,7 +215,7 @@ Status Engine::submit(rollout::Request request, rollout::TokenCallback on_token)
   if (needed > s.blocks)
     return fail("prompt {} with {} tokens and up to {} new ones needs {} KV blocks; the pool has {}",
                 request.prompt_id, length, answer, needed, s.blocks);
-  state_->scheduler.add(std::move(request), std::move(on_token));
+  state_->scheduler.add(std::move(request), std::move(on_token), policy->second);
   return {};
 }
 
@@ -198,9 +225,9 @@ void Engine::cancel(uint64_t prompt_id) {
 
 Result<std::vector<rollout::Group>> Engine::step() {
   const at::NoGradGuard guard;
-  const Schedule schedule = state_->scheduler.next();
+  Schedule schedule = state_->scheduler.next();
   if (!schedule.runs.empty() || !schedule.fresh.empty()) {
-    const auto draws = state_->compute(schedule);
+    const auto draws = state_->compute(std::move(schedule));
     if (!draws) return pass(draws);
     for (const Draw& draw : *draws) state_->accept(draw);
   }
@@ -211,10 +238,23 @@ bool Engine::idle() const {
   return state_->scheduler.idle();
 }
 int64_t Engine::version() const {
-  return state_->version;
+  return state_->policies.at("").version;
 }
-void Engine::set_version(int64_t version) {
-  state_->version = version;
+
+void Engine::set_policy(const std::string& name, int64_t version,
+                        std::shared_ptr<const model::PackedAdapter> adapter) {
+  state_->policies[name] = {version, std::move(adapter), ++state_->serial};
+}
+
+bool Engine::remove_policy(const std::string& name) {
+  return state_->policies.erase(name) > 0;
+}
+
+std::vector<std::string> Engine::policies() const {
+  std::vector<std::string> names;
+  for (const auto& [name, policy] : state_->policies)
+    if (!name.empty()) names.push_back(name);
+  return names;
 }
 
 Engine::Stats Engine::stats() const {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "nereus/model/transformer.h"
 #include "nereus/rollout/generator.h"
@@ -18,7 +20,7 @@ struct EngineOptions {
 
 /// Continuous batching over a paged KV cache. A prompt is computed once for its whole group and its blocks
 /// are shared; sequences are admitted while blocks are free and preempted by recomputation when they run
-/// out. Not thread-safe.
+/// out. Any number of adapters answer in one batch. Not thread-safe.
 class Engine : public rollout::Generator {
  public:
   /// The model must be packed and must outlive the engine.
@@ -33,8 +35,14 @@ class Engine : public rollout::Generator {
   bool idle() const override;
   int64_t version() const override;
 
-  /// Says that the model's weights are now those of `version`. REQUIRES: idle().
-  void set_version(int64_t version);
+  /// Adds or replaces the policy that requests of this name get from now on; those submitted before keep
+  /// theirs. The empty name is the engine's own policy: at first version 0 without an adapter. A null adapter
+  /// means the model's own weights. REQUIRES: idle() where the model's weights have changed.
+  void set_policy(const std::string& name, int64_t version,
+                  std::shared_ptr<const model::PackedAdapter> adapter);
+  /// Requests submitted before keep it. False where there is none of that name. REQUIRES: a name.
+  bool remove_policy(const std::string& name);
+  std::vector<std::string> policies() const;  ///< names, sorted; without the engine's own
 
   struct Stats {
     int64_t running = 0, waiting = 0, free_blocks = 0, total_blocks = 0;

@@ -4,10 +4,11 @@
 
 namespace nereus::generation {
 
-void Scheduler::add(rollout::Request request, rollout::TokenCallback on_token) {
+void Scheduler::add(rollout::Request request, rollout::TokenCallback on_token, Policy policy) {
   GroupState& group = groups_.emplace_back();
   group.request = std::move(request);
   group.on_token = std::move(on_token);
+  group.policy = std::move(policy);
   for (uint32_t i = 0; i < group.request.count; ++i) {
     Sequence& sequence = group.waiting.emplace_back();
     sequence.group = &group;

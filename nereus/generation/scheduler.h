@@ -31,7 +31,7 @@ class Scheduler {
  public:
   Scheduler(SchedulerOptions options, int64_t total_blocks) : options_(options), pool_(total_blocks) {}
 
-  void add(rollout::Request request, rollout::TokenCallback on_token);
+  void add(rollout::Request request, rollout::TokenCallback on_token, Policy policy = {});
   /// What to compute now; the blocks for it are taken. Empty only where nothing waits or runs.
   Schedule next();
   /// Moves a running sequence to its group's finished ones and frees its blocks.

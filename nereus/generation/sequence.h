@@ -3,13 +3,23 @@
 #include <ATen/core/Tensor.h>
 
 #include <deque>
+#include <memory>
 #include <vector>
 
+#include "nereus/model/packed_adapter.h"
 #include "nereus/rollout/generator.h"
 
 namespace nereus::generation {
 
 struct GroupState;
+
+/// Who samples: a version of the policy, with its adapter where it has one. A request keeps the one that it
+/// began with, so that its cached keys and values stay true.
+struct Policy {
+  int64_t version = 0;
+  std::shared_ptr<const model::PackedAdapter> adapter;
+  uint64_t serial = 0;  ///< order in which policies were given: rows of a batch are sorted by it
+};
 
 /// A completion on its way. Its tokens' keys and values lie in `blocks`, those of the prompt in the group's.
 struct Sequence {
@@ -26,6 +36,7 @@ struct Sequence {
 struct GroupState {
   rollout::Request request;
   rollout::TokenCallback on_token;
+  Policy policy;
   std::vector<int64_t> prompt_blocks;  ///< empty where the prompt is not in the cache
   bool prompt_computed = false;        ///< the blocks hold the prompt's keys and values
   at::Tensor last_hidden;              ///< [1, hidden] of the prompt's last token: first tokens come from it

@@ -3,7 +3,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/ranges.h>
-#include <torch/csrc/autograd/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -46,10 +45,6 @@ const Module& module_of(const Linear& linear, const ops::LowRankPart& part) {
                        [&](const Module& m) { return m.out_begin == part.out_begin; });
 }
 
-std::array<Linear*, 4> linears(Layer& layer) {
-  return {&layer.qkv, &layer.o, &layer.gate_up, &layer.down};
-}
-
 /// Kaiming uniform with a = √5, as PEFT: within ±1/√in.
 void fill_uniform(at::Tensor a, uint64_t seed, uint64_t stream) {
   RandomStream random(seed, stream);
@@ -60,6 +55,45 @@ void fill_uniform(at::Tensor a, uint64_t seed, uint64_t stream) {
 
 constexpr uint64_t kLoraStream = 0x10AA;  ///< apart from the streams of data and of sampling
 
+Status check(const LoraOptions& options) {
+  if (options.rank < 1) return fail("LoRA rank is {}; expected at least 1", options.rank);
+  for (const std::string& name : options.target_modules)
+    if (!contains(LoraOptions().target_modules, name))
+      return fail("LoRA target module '{}' is unknown; expected some of {}", name,
+                  fmt::join(LoraOptions().target_modules, ", "));
+  if (options.target_modules.empty()) return fail("LoRA has no target modules");
+  return {};
+}
+
+/// The options that an adapter from a file was made with. The modules that are there say what is targeted:
+/// PEFT's list may hold names, whole paths or a pattern.
+LoraOptions options_of(const checkpoint::Adapter& adapter) {
+  LoraOptions options{adapter.rank, adapter.alpha, adapter.rslora, {}};
+  for (const auto& [path, pair] : adapter.modules)
+    if (!contains(options.target_modules, leaf(path))) options.target_modules.emplace_back(leaf(path));
+  return options;
+}
+
+/// The part of an adapter that concerns a fused layer; modules that the adapter leaves alone are zero.
+Result<ops::LowRank> low_rank_of(const Linear& linear, const checkpoint::Adapter& adapter,
+                                 const LoraOptions& options) {
+  ops::LowRank low_rank = empty_low_rank(linear, options);
+  for (const ops::LowRankPart& part : low_rank.parts) {
+    const std::string& path = module_of(linear, part).path;
+    const auto found = adapter.modules.find(path);
+    if (found == adapter.modules.end()) continue;
+    const auto& [from_a, from_b] = found->second;
+    at::Tensor a = low_rank.a.narrow(0, part.a_begin, options.rank);
+    at::Tensor b = low_rank.b.narrow(0, part.b_begin, part.out_rows);
+    if (from_a.sizes() != a.sizes() || from_b.sizes() != b.sizes())
+      return fail("adapter: {} does not fit the model: expected A [{}, {}] and B [{}, {}]", path, a.size(0),
+                  a.size(1), b.size(0), b.size(1));
+    a.copy_(from_a);
+    b.copy_(from_b);
+  }
+  return low_rank;
+}
+
 }  // namespace
 
 double LoraOptions::scale() const {
@@ -67,61 +101,65 @@ double LoraOptions::scale() const {
 }
 
 Status Transformer::add_lora(const LoraOptions& options, uint64_t seed) {
-  if (options.rank < 1) return fail("LoRA rank is {}; expected at least 1", options.rank);
-  for (const std::string& name : options.target_modules)
-    if (!contains(LoraOptions().target_modules, name))
-      return fail("LoRA target module '{}' is unknown; expected some of {}", name,
-                  fmt::join(LoraOptions().target_modules, ", "));
-  if (options.target_modules.empty()) return fail("LoRA has no target modules");
+  if (auto status = check(options); !status) return status;
   lora_ = options;
   uint64_t stream = kLoraStream << 32;
   for (Layer& layer : layers_)
-    for (Linear* linear : linears(layer)) {
+    for (Linear* linear : layer.linears()) {
       ops::LowRank low_rank = empty_low_rank(*linear, options);
       if (!low_rank.defined()) continue;
       fill_uniform(low_rank.a, seed, stream++);
-      if (linear->weight().defined()) low_rank.a.requires_grad_(), low_rank.b.requires_grad_();
+      low_rank.a.requires_grad_(), low_rank.b.requires_grad_();
       linear->set_low_rank(std::move(low_rank));
     }
   return {};
 }
 
 Status Transformer::add_lora(const checkpoint::Adapter& adapter) {
-  // The modules that are there say what is targeted: PEFT's list may hold names, whole paths or a pattern.
-  LoraOptions options{adapter.rank, adapter.alpha, adapter.rslora, {}};
-  for (const auto& [path, pair] : adapter.modules)
-    if (!contains(options.target_modules, leaf(path))) options.target_modules.emplace_back(leaf(path));
-  // A fresh adapter checks the options; its values are then replaced by those of the file.
-  if (auto status = add_lora(options, 0); !status) return status;
-  const at::NoGradGuard guard;
-  for (Layer& layer : layers_)
-    for (Linear* linear : linears(layer)) {
-      ops::LowRank low_rank = linear->low_rank();
-      for (const ops::LowRankPart& part : low_rank.parts) {
-        const std::string& path = module_of(*linear, part).path;
-        const auto found = adapter.modules.find(path);
-        at::Tensor a = low_rank.a.narrow(0, part.a_begin, options.rank);
-        at::Tensor b = low_rank.b.narrow(0, part.b_begin, part.out_rows);
-        if (found == adapter.modules.end()) {
-          a.zero_();  // a module that the adapter leaves alone
-          continue;
-        }
-        if (found->second.first.sizes() != a.sizes() || found->second.second.sizes() != b.sizes())
-          return fail("adapter: {} does not fit the model: expected A [{}, {}] and B [{}, {}]", path,
-                      a.size(0), a.size(1), b.size(0), b.size(1));
-        a.copy_(found->second.first);
-        b.copy_(found->second.second);
-      }
-      linear->set_low_rank(std::move(low_rank));
+  const LoraOptions options = options_of(adapter);
+  if (auto status = check(options); !status) return status;
+  std::vector<ops::LowRank> parts;
+  for (const Layer& layer : layers_)
+    for (const Linear* linear : layer.linears()) {
+      auto part = low_rank_of(*linear, adapter, options);
+      if (!part) return pass(part);
+      if (part->defined()) part->a.requires_grad_(), part->b.requires_grad_();
+      parts.push_back(std::move(*part));
     }
+  lora_ = options;
+  auto part = parts.begin();
+  for (Layer& layer : layers_)
+    for (Linear* linear : layer.linears()) linear->set_low_rank(std::move(*part++));
   return {};
+}
+
+std::shared_ptr<const PackedAdapter> Transformer::packed_adapter() const {
+  if (!lora_) return nullptr;
+  auto packed = std::make_shared<PackedAdapter>();
+  for (const Layer& layer : layers_)
+    for (const Linear* linear : layer.linears()) packed->linears.emplace_back(linear->low_rank());
+  return packed;
+}
+
+Result<std::shared_ptr<const PackedAdapter>> Transformer::pack_adapter(
+    const checkpoint::Adapter& adapter) const {
+  const LoraOptions options = options_of(adapter);
+  if (auto status = check(options); !status) return pass(status);
+  auto packed = std::make_shared<PackedAdapter>();
+  for (const Layer& layer : layers_)
+    for (const Linear* linear : layer.linears()) {
+      auto part = low_rank_of(*linear, adapter, options);
+      if (!part) return pass(part);
+      packed->linears.emplace_back(*part);
+    }
+  return packed;
 }
 
 std::optional<checkpoint::Adapter> Transformer::adapter() const {
   if (!lora_) return std::nullopt;
   checkpoint::Adapter adapter{lora_->rank, lora_->alpha, lora_->rslora, lora_->target_modules, {}};
   for (const Layer& layer : layers_)
-    for (const Linear* linear : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) {
+    for (const Linear* linear : layer.linears()) {
       const ops::LowRank& low_rank = linear->low_rank();
       for (const ops::LowRankPart& part : low_rank.parts)
         adapter.modules[module_of(*linear, part).path] = {

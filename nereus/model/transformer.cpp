@@ -43,12 +43,15 @@ struct Recompute : torch::autograd::Function<Recompute> {
 
 }  // namespace
 
-at::Tensor Transformer::layer_forward(int64_t index, const at::Tensor& x, Attention& attention) const {
+at::Tensor Transformer::layer_forward(int64_t index, const at::Tensor& x, Attention& attention,
+                                      std::span<const AdapterRows> adapters) const {
   const Layer& layer = layers_[static_cast<size_t>(index)];
-  const at::Tensor qkv = layer.qkv.forward_normed(x, layer.attention_norm, config_.norm_eps);
-  const at::Tensor middle = x + layer.o.forward(attention.attend(index, qkv));
-  const at::Tensor gate_up = layer.gate_up.forward_normed(middle, layer.mlp_norm, config_.norm_eps);
-  return middle + layer.down.forward_gated(gate_up);
+  const size_t first = static_cast<size_t>(index) * layer.linears().size();
+  const auto eps = config_.norm_eps;
+  const at::Tensor qkv = layer.qkv.forward_normed(x, layer.attention_norm, eps, {adapters, first});
+  const at::Tensor middle = x + layer.o.forward(attention.attend(index, qkv), {adapters, first + 1});
+  const at::Tensor gate_up = layer.gate_up.forward_normed(middle, layer.mlp_norm, eps, {adapters, first + 2});
+  return middle + layer.down.forward_gated(gate_up, {adapters, first + 3});
 }
 
 at::Tensor Transformer::recomputed_layer(int64_t index, const at::Tensor& x,
@@ -58,7 +61,7 @@ at::Tensor Transformer::recomputed_layer(int64_t index, const at::Tensor& x,
   const at::Tensor input = x.requires_grad() ? x : x.detach().requires_grad_();
   return Recompute::apply(input,
                           c10::make_intrusive<LayerHolder>([this, index, attention](const at::Tensor& in) {
-                            return layer_forward(index, in, *attention);
+                            return layer_forward(index, in, *attention, {});
                           }));
 }
 
@@ -67,7 +70,14 @@ at::Tensor Transformer::hidden(const at::Tensor& ids, const std::shared_ptr<Atte
   at::Tensor x = ops::embedding(embedding_, ids);
   const bool keep_inputs_only = recompute && torch::autograd::GradMode::is_enabled();
   for (int64_t index = 0; index < config_.layers; ++index)
-    x = keep_inputs_only ? recomputed_layer(index, x, attention) : layer_forward(index, x, *attention);
+    x = keep_inputs_only ? recomputed_layer(index, x, attention) : layer_forward(index, x, *attention, {});
+  return ops::rms_norm(x, final_norm_, config_.norm_eps);
+}
+
+at::Tensor Transformer::hidden(const at::Tensor& ids, Attention& attention,
+                               std::span<const AdapterRows> adapters) const {
+  at::Tensor x = ops::embedding(embedding_, ids);
+  for (int64_t index = 0; index < config_.layers; ++index) x = layer_forward(index, x, attention, adapters);
   return ops::rms_norm(x, final_norm_, config_.norm_eps);
 }
 
@@ -88,7 +98,6 @@ Transformer Transformer::packed(kernels::Element element) const {
   copy.embedding_ = embedding_.requires_grad() ? embedding_.detach().clone() : embedding_;
   copy.final_norm_ = final_norm_.requires_grad() ? final_norm_.detach().clone() : final_norm_;
   copy.frequencies_ = frequencies_;
-  copy.lora_ = lora_;
   copy.packed_head_ = std::make_shared<ops::PackedLinear>(head_, element);
   for (const Layer& layer : layers_)
     copy.layers_.push_back(
@@ -99,24 +108,18 @@ Transformer Transformer::packed(kernels::Element element) const {
   return copy;
 }
 
-void Transformer::copy_policy(const Transformer& trained) {
+void Transformer::copy_weights(const Transformer& trained) {
+  if (!trained.embedding_.requires_grad()) return;  // an adapter trains
   const at::NoGradGuard guard;
-  if (trained.embedding_.requires_grad()) {
-    embedding_.copy_(trained.embedding_);
-    final_norm_.copy_(trained.final_norm_);
-    packed_head_ = std::make_shared<ops::PackedLinear>(trained.head_, packed_head_->element());
-  }
+  embedding_.copy_(trained.embedding_);
+  final_norm_.copy_(trained.final_norm_);
+  packed_head_ = std::make_shared<ops::PackedLinear>(trained.head_, packed_head_->element());
   for (size_t i = 0; i < layers_.size(); ++i) {
     Layer& mine = layers_[i];
     const Layer& theirs = trained.layers_[i];
-    if (theirs.mlp_norm.requires_grad()) {
-      mine.attention_norm.copy_(theirs.attention_norm);
-      mine.mlp_norm.copy_(theirs.mlp_norm);
-    }
-    mine.qkv.copy_policy(theirs.qkv);
-    mine.o.copy_policy(theirs.o);
-    mine.gate_up.copy_policy(theirs.gate_up);
-    mine.down.copy_policy(theirs.down);
+    mine.attention_norm.copy_(theirs.attention_norm);
+    mine.mlp_norm.copy_(theirs.mlp_norm);
+    for (size_t k = 0; k < mine.linears().size(); ++k) mine.linears()[k]->copy_weights(*theirs.linears()[k]);
   }
 }
 
@@ -169,7 +172,7 @@ std::vector<checkpoint::NamedTensor> Transformer::weights() const {
     const Layer& layer = layers_[i];
     result.push_back({prefix + "input_layernorm.weight", layer.attention_norm.detach()});
     result.push_back({prefix + "post_attention_layernorm.weight", layer.mlp_norm.detach()});
-    for (const Linear* linear : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down})
+    for (const Linear* linear : layer.linears())
       for (const Module& module : linear->modules())
         result.push_back({module.path + ".weight",
                           linear->weight().detach().narrow(0, module.out_begin, module.out_rows)});

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,9 @@ namespace nereus::model {
 struct Layer {
   at::Tensor attention_norm, mlp_norm;  ///< [hidden]
   Linear qkv, o, gate_up, down;
+
+  std::array<const Linear*, 4> linears() const { return {&qkv, &o, &gate_up, &down}; }
+  std::array<Linear*, 4> linears() { return {&qkv, &o, &gate_up, &down}; }
 };
 
 /// A tensor that the optimizer updates. Fused ones cover several tensors of the checkpoint.
@@ -37,12 +41,18 @@ class Transformer {
   static Result<Transformer> load(const checkpoint::Source& source,
                                   std::optional<kernels::Element> pack = std::nullopt);
 
-  /// A packed copy for sampling; embedding and norms are shared unless they train.
+  /// A packed copy for sampling, without the adapter; embedding and norms are shared unless they train.
   Transformer packed(kernels::Element element) const;
-  /// Takes over what training changed in a plain model that this one was packed from.
-  void copy_policy(const Transformer& trained);
+  /// Takes over the weights that training changed in a plain model that this one was packed from.
+  void copy_weights(const Transformer& trained);
 
-  /// Starts a new adapter / takes one from a file; the base is frozen, the adapter trains.
+  /// A snapshot of this plain model's adapter, or one from a file, for packed models of the same shape. Null
+  /// without an adapter. Error: a module does not fit the model.
+  std::shared_ptr<const PackedAdapter> packed_adapter() const;
+  Result<std::shared_ptr<const PackedAdapter>> pack_adapter(const checkpoint::Adapter& adapter) const;
+
+  /// Starts a new adapter / takes one from a file; the base is frozen, the adapter trains. REQUIRES: not
+  /// packed.
   Status add_lora(const LoraOptions& options, uint64_t seed);
   Status add_lora(const checkpoint::Adapter& adapter);
   /// The adapter in PEFT's terms; its tensors are views of the trained ones. Empty without LoRA.
@@ -59,6 +69,8 @@ class Transformer {
   /// layer's input is kept for the backward pass and the layer runs again there (hence the shared attention).
   at::Tensor hidden(const at::Tensor& ids, const std::shared_ptr<Attention>& attention,
                     bool recompute = false) const;
+  /// The same of a packed model, with the adapters of its rows; rows that no part covers have the base alone.
+  at::Tensor hidden(const at::Tensor& ids, Attention& attention, std::span<const AdapterRows> adapters) const;
   /// [rows, vocab], without gradients.
   at::Tensor logits(const at::Tensor& hidden) const;
   /// Log-probs of targets [rows] (int32) given hidden [rows, hidden], with gradients.
@@ -74,7 +86,8 @@ class Transformer {
   Transformer() = default;
   /// Every weight, fused as the layers hold it.
   std::vector<Parameter> all_parameters() const;
-  at::Tensor layer_forward(int64_t index, const at::Tensor& x, Attention& attention) const;
+  at::Tensor layer_forward(int64_t index, const at::Tensor& x, Attention& attention,
+                           std::span<const AdapterRows> adapters) const;
   at::Tensor recomputed_layer(int64_t index, const at::Tensor& x,
                               const std::shared_ptr<Attention>& attention) const;
 

@@ -47,11 +47,13 @@ struct Group {
 
 /// A prompt to be completed `count` times.
 struct Request {
-  uint64_t prompt_id = 0;
+  uint64_t prompt_id = 0;  ///< no other request that runs has it
   Tokens prompt;
   uint32_t count = 1;
   uint64_t seed = 0;  ///< of the run: streams are keyed by (seed, prompt_id, completion, position)
   SamplingOptions sampling;
+  std::string policy = {};  ///< name of the adapter that answers; empty: the generator's own policy
+  std::optional<uint64_t> stream = {};  ///< keys the random numbers in place of prompt_id
 };
 
 }  // namespace nereus::rollout

@@ -2,6 +2,8 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+
 #include "nereus/checkpoint/adapter.h"
 
 namespace nereus::runtime {
@@ -22,15 +24,24 @@ Status make_trainable(model::Transformer& model, const Job& job) {
 
 }  // namespace
 
+Result<std::shared_ptr<const model::PackedAdapter>> read_packed_adapter(const model::Transformer& model,
+                                                                        const std::filesystem::path& folder) {
+  const auto adapter = checkpoint::read_adapter(folder, model.config());
+  if (!adapter) return pass(adapter);
+  return model.pack_adapter(*adapter);
+}
+
 Result<Sampler> load_sampler(const SamplerOptions& options) {
   auto source = checkpoint::Source::open(options.model);
   if (!source) return pass(source);
   auto model = model::Transformer::load(*source, options.dtype);
   if (!model) return pass(model);
   Sampler sampler{std::move(*source), std::make_unique<model::Transformer>(std::move(*model)), nullptr};
-  if (!options.adapter.empty())
-    if (auto status = add_adapter(*sampler.model, options.adapter); !status) return pass(status);
   sampler.engine = std::make_unique<generation::Engine>(*sampler.model, options.engine);
+  if (options.adapter.empty()) return sampler;
+  auto adapter = read_packed_adapter(*sampler.model, options.adapter);
+  if (!adapter) return pass(adapter);
+  sampler.engine->set_policy("", 0, std::move(*adapter));
   return sampler;
 }
 
@@ -44,12 +55,27 @@ Result<Actor> Actor::load(const Job& job) {
   Sampler sampler{std::move(*source),
                   std::make_unique<model::Transformer>(trained->packed(job.generation.dtype)), nullptr};
   sampler.engine = std::make_unique<generation::Engine>(*sampler.model, engine_options(job));
-  return Actor(std::move(trained), std::move(sampler));
+  Actor actor(std::move(trained), std::move(sampler));
+  actor.update(0);
+  return actor;
 }
 
 void Actor::update(int64_t version) {
-  sampler_.model->copy_policy(*trained_);
-  sampler_.engine->set_version(version);
+  sampler_.model->copy_weights(*trained_);
+  sampler_.engine->set_policy("", version, trained_->packed_adapter());
+}
+
+std::unique_ptr<generation::Engine> Actor::make_engine(const generation::EngineOptions& options) const {
+  auto engine = std::make_unique<generation::Engine>(*sampler_.model, options);
+  engine->set_policy("", 0, trained_->packed_adapter());
+  return engine;
+}
+
+ThreadShares split_threads(int64_t sampler) {
+  const int64_t all = at::get_num_threads();
+  const int64_t share =
+      std::clamp<int64_t>(sampler > 0 ? sampler : all / 2, 1, std::max<int64_t>(1, all - 1));
+  return {std::max<int64_t>(1, all - share), share};
 }
 
 void use_threads(int64_t threads) {

@@ -29,6 +29,10 @@ struct SamplerOptions {
 
 Result<Sampler> load_sampler(const SamplerOptions& options);
 
+/// A PEFT folder's adapter in the form that a packed model of the same shape samples with.
+Result<std::shared_ptr<const model::PackedAdapter>> read_packed_adapter(const model::Transformer& model,
+                                                                        const std::filesystem::path& folder);
+
 /// The policy of a training job: the weights that train, and their packed copy that samples. Not thread-safe.
 class Actor {
  public:
@@ -37,6 +41,8 @@ class Actor {
 
   model::Transformer& trained() { return *trained_; }
   generation::Engine& engine() { return *sampler_.engine; }
+  /// Another engine over the same packed weights, with the policy as it is trained now.
+  std::unique_ptr<generation::Engine> make_engine(const generation::EngineOptions& options) const;
   const checkpoint::Source& source() const { return sampler_.source; }
 
   /// Gives the trained weights to the sampler, as `version`. REQUIRES: the engine is idle.
@@ -50,7 +56,14 @@ class Actor {
   Sampler sampler_;
 };
 
-/// Sets how many threads compute; 0: as many as the process may use.
+/// Sets how many threads compute for the calling thread; 0: leaves it.
 void use_threads(int64_t threads);
+
+/// How the calling thread's threads are shared with a sampler beside it.
+struct ThreadShares {
+  int64_t trainer = 1, sampler = 1;
+};
+/// `sampler` of them; 0: half. Each side has at least one.
+ThreadShares split_threads(int64_t sampler);
 
 }  // namespace nereus::runtime

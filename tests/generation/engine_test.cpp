@@ -134,15 +134,112 @@ TEST(Engine, CallbackSeesEachTokenAndCanStop) {
   EXPECT_EQ(seen.size(), 3U);
 }
 
+TEST(Engine, AStreamOfItsOwnMakesRequestsRepeatable) {
+  const model::Transformer packed = tiny().packed(kernels::Element::f32);
+  const auto expected = generate(packed, {request(5, {2, 7}, 3)});
+  auto a = request(100, {2, 7}, 3), b = request(101, {2, 7}, 3);
+  a.stream = b.stream = 5;  // at once, with equal numbers
+  for (const auto& group : generate(packed, {a, b}))
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(group.completions[i].tokens, expected[0].completions[i].tokens);
+}
+
 TEST(Engine, VersionsStandOnEveryToken) {
   model::Transformer model = tiny();
   const model::Transformer packed = model.packed(kernels::Element::f32);
   Engine engine(packed, {});
-  engine.set_version(7);
+  engine.set_policy("", 7, nullptr);
   const auto groups = value_or_throw(rollout::generate_all(engine, several(2)));
   for (const auto& group : groups)
     for (const auto& completion : group.completions)
       EXPECT_EQ(completion.versions, std::vector<int64_t>(completion.tokens.size(), 7));
+}
+
+std::shared_ptr<const model::PackedAdapter> random_adapter(uint64_t seed) {
+  model::Transformer model = tiny();
+  value_or_throw(model.add_lora(model::LoraOptions{.rank = 4, .alpha = 8}, seed));
+  const at::NoGradGuard guard;
+  for (auto& parameter : model.parameters())
+    if (parameter.name.ends_with("lora_B")) parameter.tensor.fill_(0.03 * static_cast<double>(seed));
+  return model.packed_adapter();
+}
+
+TEST(Engine, AdaptersOfOneBatchAnswerAsEachAlone) {
+  // Fault 10: rollouts keep using the base model [ms-swift 9855].
+  const model::Transformer packed = tiny().packed(kernels::Element::f32);
+  const std::string names[] = {"", "policy-1", "policy-2"};
+  const auto set_all = [&](Engine& engine) {
+    for (uint64_t i = 1; i < 3; ++i) engine.set_policy(names[i], static_cast<int64_t>(i), random_adapter(i));
+  };
+  Engine together(packed, {});
+  set_all(together);
+  std::vector<rollout::Request> requests;
+  for (uint64_t i = 0; i < 9; ++i) {
+    requests.push_back(request(i, {3, 1, 4, 1, 5}, 2));
+    requests.back().policy = names[i % 3];
+  }
+  const auto groups = value_or_throw(rollout::generate_all(together, requests));
+  for (size_t i = 0; i < groups.size(); ++i) {
+    Engine alone(packed, {});
+    set_all(alone);
+    const auto expected = value_or_throw(rollout::generate_all(alone, {requests[i]}));
+    for (size_t c = 0; c < 2; ++c) {
+      const auto& got = groups[i].completions[c];
+      EXPECT_EQ(got.tokens, expected[0].completions[c].tokens);
+      EXPECT_EQ(got.versions, std::vector<int64_t>(got.tokens.size(), static_cast<int64_t>(i % 3)));
+      for (size_t t = 0; t < got.logprobs.size(); ++t)
+        EXPECT_NEAR(got.logprobs[t], expected[0].completions[c].logprobs[t], 1e-5);
+    }
+  }
+  // The canary: with the same random stream, an adapter's log-probs are not those of the base.
+  auto base = requests[1];
+  base.policy.clear();
+  Engine alone(packed, {});
+  EXPECT_NE(value_or_throw(rollout::generate_all(alone, {base}))[0].completions[0].logprobs,
+            groups[1].completions[0].logprobs);
+}
+
+TEST(Engine, RequestsKeepThePolicyThatTheyBeganWith) {
+  // Fault 42: aborted groups continue across versions though that is off [slime 2092].
+  const model::Transformer packed = tiny().packed(kernels::Element::f32);
+  const auto expected = [&] {
+    Engine engine(packed, {});
+    engine.set_policy("policy", 1, random_adapter(1));
+    auto r = request(1, {2, 7}, 2, 20);
+    r.policy = "policy";
+    return value_or_throw(rollout::generate_all(engine, {r}));
+  }();
+  Engine engine(packed, {});
+  engine.set_policy("policy", 1, random_adapter(1));
+  auto r = request(1, {2, 7}, 2, 20);
+  r.policy = "policy";
+  value_or_throw(engine.submit(r));
+  value_or_throw(engine.step());
+  engine.set_policy("policy", 2, random_adapter(2));
+  auto later = request(2, {2, 7}, 2, 20);
+  later.policy = "policy";
+  value_or_throw(engine.submit(later));
+  value_or_throw(engine.step());
+  EXPECT_TRUE(engine.remove_policy("policy"));
+  EXPECT_FALSE(engine.remove_policy("policy"));
+  std::vector<rollout::Group> done;
+  while (!engine.idle())
+    for (auto& group : value_or_throw(engine.step())) done.push_back(std::move(group));
+  ASSERT_EQ(done.size(), 2U);
+  for (const auto& group : done) {
+    const bool first = group.prompt_id == 1;
+    for (size_t c = 0; c < 2; ++c) {
+      const auto& got = group.completions[c];
+      EXPECT_EQ(got.versions, std::vector<int64_t>(got.tokens.size(), first ? 1 : 2));
+      if (first) {
+        EXPECT_EQ(got.tokens, expected[0].completions[c].tokens);
+      }
+    }
+  }
+  engine.set_policy("other", 3, nullptr);
+  const auto refused = engine.submit(later);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("there is no adapter \"policy\"; loaded are: other"),
+            std::string::npos);
 }
 
 TEST(Engine, RefusesWhatCannotBeDone) {

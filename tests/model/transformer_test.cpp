@@ -67,7 +67,8 @@ std::map<std::string, at::Tensor> gradients(const Transformer& model) {
   return result;
 }
 
-at::Tensor logits_of(const Transformer& model, const std::vector<int32_t>& ids) {
+at::Tensor logits_of(const Transformer& model, const std::vector<int32_t>& ids,
+                     const std::shared_ptr<const PackedAdapter>& adapter = nullptr) {
   const at::NoGradGuard guard;
   // As a prompt, so that each of its tokens has a row.
   rollout::Group group = as_group(ids, ids.size());
@@ -77,7 +78,9 @@ at::Tensor logits_of(const Transformer& model, const std::vector<int32_t>& ids) 
   const spec::ModelConfig& c = model.config();
   const auto attention = std::make_shared<train::PackedAttention>(
       whole, ops::AttentionShape{c.heads, c.kv_heads, c.head_dim}, model.rope_frequencies());
-  return model.logits(model.hidden(whole.ids, attention));
+  if (!adapter) return model.logits(model.hidden(whole.ids, attention));
+  const std::vector<AdapterRows> rows{{0, whole.ids.size(0), adapter}};
+  return model.logits(model.hidden(whole.ids, *attention, rows));
 }
 
 class TinyModel : public testing::TestWithParam<const char*> {};
@@ -232,8 +235,24 @@ TEST(Packed, EqualsPlainWithItsAdapter) {
   value_or_throw(model.add_lora(golden_adapter(model)));
   const std::vector<int32_t> ids{5, 9, 100, 42, 7};
   const at::Tensor plain = logits_of(model, ids);
-  EXPECT_LT(relative_error(logits_of(model.packed(kernels::Element::f32), ids), plain), 1e-5);
-  EXPECT_LT(relative_error(logits_of(model.packed(kernels::Element::bf16), ids), plain), 3e-2);
+  const auto adapter = model.packed_adapter();
+  const Transformer packed = model.packed(kernels::Element::f32);
+  EXPECT_LT(relative_error(logits_of(packed, ids, adapter), plain), 1e-5);
+  EXPECT_LT(relative_error(logits_of(model.packed(kernels::Element::bf16), ids, adapter), plain), 3e-2);
+  EXPECT_GT(relative_error(logits_of(packed, ids), plain), 1e-2);  // the adapter acts
+  // The same adapter straight from its file.
+  const auto from_file = value_or_throw(packed.pack_adapter(golden_adapter(model)));
+  EXPECT_TRUE(logits_of(packed, ids, from_file).equal(logits_of(packed, ids, adapter)));
+}
+
+TEST(Packed, AdapterOfAnotherShapeIsRefused) {
+  const Transformer model = load(model_folder("tiny_grouped"));
+  checkpoint::Adapter adapter = golden_adapter(model);
+  auto& [path, pair] = *adapter.modules.begin();
+  pair.first = pair.first.narrow(1, 0, 3);
+  const auto packed = model.packed(kernels::Element::f32).pack_adapter(adapter);
+  ASSERT_FALSE(packed);
+  EXPECT_NE(packed.error().message.find(path), std::string::npos);
 }
 
 TEST(Packed, TakesOverWhatTrainingChanged) {
@@ -244,15 +263,16 @@ TEST(Packed, TakesOverWhatTrainingChanged) {
     else
       model.train_all();
     Transformer packed = model.packed(kernels::Element::f32);
+    const auto before = model.packed_adapter();
     const std::vector<int32_t> ids{5, 9, 100, 42, 7};
     {
       const at::NoGradGuard guard;
       for (Parameter& p : model.parameters()) p.tensor.add_(0.05);
     }
     const at::Tensor plain = logits_of(model, ids);
-    EXPECT_GT(relative_error(logits_of(packed, ids), plain), 1e-3);  // its own copy until told
-    packed.copy_policy(model);
-    EXPECT_LT(relative_error(logits_of(packed, ids), plain), 1e-5);
+    EXPECT_GT(relative_error(logits_of(packed, ids, before), plain), 1e-3);  // its own copy until told
+    packed.copy_weights(model);
+    EXPECT_LT(relative_error(logits_of(packed, ids, model.packed_adapter()), plain), 1e-5);
   }
 }
 
