@@ -75,6 +75,15 @@ struct GrpoSection {
   int64_t resample_rounds = 0;  ///< times that groups without spread are replaced by new ones (DAPO); 0: kept
 };
 
+/// [async]
+struct AsyncSection {
+  bool enabled = false;
+  int64_t max_staleness = 4;
+  int64_t sync_steps = 1;
+  int64_t sampler_threads = 0;  ///< of run.threads; 0: half
+  double stall_seconds = 60;
+};
+
 /// [eval]
 struct EvalSection {
   int64_t every = 0;           ///< steps; 0: only by `nereus eval`
@@ -94,6 +103,7 @@ struct Job {
   LoraSection lora;
   train::TrainerOptions train;  ///< [train], and [grpo] with `grpo`
   GrpoSection grpo;
+  AsyncSection async;
   EvalSection eval;
 };
 

@@ -41,11 +41,24 @@ Status check_training(const Job& job) {
   return rl::validate(options.loss);
 }
 
+Status check_async(const Job& job) {
+  if (!job.async.enabled) return {};
+  if (!job.lora.enabled)
+    return fail("async.enabled = true needs lora.enabled = true: new policies reach the sampler as adapters");
+  if (job.async.sync_steps > job.async.max_staleness + 1)
+    return fail(
+        "async.sync_steps = {} is more than async.max_staleness + 1 = {}: the sampler's policy would be "
+        "too old to go on",
+        job.async.sync_steps, job.async.max_staleness + 1);
+  return {};
+}
+
 }  // namespace
 
 Status check_job(const Job& job) {
   if (auto status = check_run(job); !status) return status;
   if (auto status = check_data(job); !status) return status;
+  if (auto status = check_async(job); !status) return status;
   return check_training(job);
 }
 

@@ -114,6 +114,27 @@ void add_generation(KeyTable<Job>& keys) {
       "Arithmetic of sampling: f32 equals training; bf16 is faster on processors that have it.");
 }
 
+void add_async(KeyTable<Job>& keys) {
+  keys.add(
+      "async.enabled", [](auto& job) -> auto& { return job.async.enabled; },
+      "Sample beside training instead of in turn with it. Needs lora.enabled.");
+  keys.add(
+      "async.max_staleness", [](auto& job) -> auto& { return job.async.max_staleness; },
+      "Most steps by which the policy that sampled a group may lag behind the one that it trains. Groups "
+      "beyond "
+      "it are dropped, counted and sampled again. 0: on-policy.",
+      between(0, 1000));
+  keys.add(
+      "async.sync_steps", [](auto& job) -> auto& { return job.async.sync_steps; },
+      "Steps between new policies of the sampler; at most max_staleness + 1.", at_least(1));
+  keys.add(
+      "async.sampler_threads", [](auto& job) -> auto& { return job.async.sampler_threads; },
+      "Threads, of run.threads, that sample; the others train. 0: half.", at_least(0));
+  keys.add(
+      "async.stall_seconds", [](auto& job) -> auto& { return job.async.stall_seconds; },
+      "When training has waited so long for completions, a warning says what it waits for.", above(0));
+}
+
 void add_eval(KeyTable<Job>& keys) {
   keys.add(
       "eval.every", [](auto& job) -> auto& { return job.eval.every; },
@@ -141,6 +162,7 @@ KeyTable<Job> job_keys() {
   add_data(keys);
   add_generation(keys);
   add_training_keys(keys);
+  add_async(keys);
   add_eval(keys);
   return keys;
 }

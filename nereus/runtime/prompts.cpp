@@ -52,17 +52,24 @@ tl::unexpected<Error> too_long(const std::string& source, size_t tokens, int64_t
       source, tokens, most);
 }
 
+Result<Prompt> PromptStream::at(uint64_t id) const {
+  auto sample = data_.at(order_.index(id));
+  if (!sample) return pass(sample);
+  auto tokens = encoder_.encode(sample->prompt, sample->source);
+  if (!tokens) return pass(tokens);
+  return Prompt{id, std::move(*sample), std::move(*tokens)};
+}
+
 Result<std::vector<Prompt>> PromptStream::take(int64_t count) {
   std::vector<Prompt> prompts;
   uint64_t skipped_in_a_row = 0;
   while (std::ssize(prompts) < count) {
-    auto sample = data_.at(order_.index(cursor_));
-    if (!sample) return pass(sample);
-    auto tokens = encoder_.encode(sample->prompt, sample->source);
-    if (!tokens) return pass(tokens);
-    const bool fits = std::ssize(*tokens) <= options_.max_tokens;
-    if (!fits && !options_.skip_long) return too_long(sample->source, tokens->size(), options_.max_tokens);
-    if (fits) prompts.push_back({cursor_, std::move(*sample), std::move(*tokens)});
+    auto prompt = at(cursor_);
+    if (!prompt) return pass(prompt);
+    const bool fits = std::ssize(prompt->tokens) <= options_.max_tokens;
+    if (!fits && !options_.skip_long)
+      return too_long(prompt->sample.source, prompt->tokens.size(), options_.max_tokens);
+    if (fits) prompts.push_back(std::move(*prompt));
     ++cursor_;
     skipped_ += fits ? 0 : 1;
     skipped_in_a_row = fits ? 0 : skipped_in_a_row + 1;

@@ -70,6 +70,8 @@ class PromptStream {
   /// The next `count` prompts. Error: an over-long prompt (or, where they are skipped, two passes over the
   /// data without a shorter one), or the data cannot be read.
   Result<std::vector<Prompt>> take(int64_t count);
+  /// A prompt that was taken before, by its id.
+  Result<Prompt> at(uint64_t id) const;
 
   uint64_t cursor() const { return cursor_; }
   int64_t skipped() const { return skipped_; }  ///< over-long prompts so far

@@ -1,40 +1,21 @@
 #include "nereus/runtime/sampling.h"
 
 #include <algorithm>
-#include <map>
-#include <utility>
 
 namespace nereus::runtime {
 
-namespace {
+bool StopWatch::goes_on(uint64_t prompt, uint32_t completion, int32_t token) {
+  if (stops_.empty()) return true;
+  auto& text = texts_
+                   .try_emplace({prompt, completion},
+                                Growing{text::StreamDecoder(tokenizer_, true), text::StopStrings(stops_)})
+                   .first->second;
+  return !text.stops.push(text.decoder.push(token)).stopped;
+}
 
-/// Watches the texts of growing completions for stop strings. Not thread-safe.
-class StopWatch {
- public:
-  StopWatch(const text::Tokenizer& tokenizer, const std::vector<std::string>& stops)
-      : tokenizer_(tokenizer), stops_(stops) {}
-
-  /// Whether the completion goes on after this token.
-  bool goes_on(uint64_t prompt, uint32_t completion, int32_t token) {
-    if (stops_.empty()) return true;
-    auto& text = texts_
-                     .try_emplace({prompt, completion},
-                                  Growing{text::StreamDecoder(tokenizer_, true), text::StopStrings(stops_)})
-                     .first->second;
-    return !text.stops.push(text.decoder.push(token)).stopped;
-  }
-
- private:
-  struct Growing {
-    text::StreamDecoder decoder;
-    text::StopStrings stops;
-  };
-  const text::Tokenizer& tokenizer_;
-  const std::vector<std::string>& stops_;
-  std::map<std::pair<uint64_t, uint32_t>, Growing> texts_;
-};
-
-}  // namespace
+void StopWatch::forget(uint64_t prompt) {
+  texts_.erase(texts_.lower_bound({prompt, 0}), texts_.lower_bound({prompt + 1, 0}));
+}
 
 void add_stop_ids(rollout::SamplingOptions& sampling, const spec::ModelConfig& model,
                   const text::Tokenizer& tokenizer, const std::vector<std::string>& stops) {

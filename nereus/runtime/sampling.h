@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nereus/base/result.h"
@@ -23,6 +25,28 @@ void add_stop_ids(rollout::SamplingOptions& sampling, const spec::ModelConfig& m
 /// string.
 std::string completion_text(const rollout::Completion& completion, const text::Tokenizer& tokenizer,
                             const std::vector<std::string>& stops);
+
+/// Watches the texts of growing completions for stop strings. Does not own the tokenizer nor the list. Not
+/// thread-safe.
+class StopWatch {
+ public:
+  StopWatch(const text::Tokenizer& tokenizer, const std::vector<std::string>& stops)
+      : tokenizer_(tokenizer), stops_(stops) {}
+
+  /// Whether the completion goes on after this token.
+  bool goes_on(uint64_t prompt, uint32_t completion, int32_t token);
+  /// The prompt's completions have ended.
+  void forget(uint64_t prompt);
+
+ private:
+  struct Growing {
+    text::StreamDecoder decoder;
+    text::StopStrings stops;
+  };
+  const text::Tokenizer& tokenizer_;
+  const std::vector<std::string>& stops_;
+  std::map<std::pair<uint64_t, uint32_t>, Growing> texts_;
+};
 
 /// Called now and then with the number of tokens sampled so far.
 using SampledTokens = std::function<void(int64_t)>;

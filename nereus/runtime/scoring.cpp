@@ -107,6 +107,18 @@ size_t ScoredRollouts::first_completion(size_t group) const {
   return first;
 }
 
+ScoredRollouts ScoredRollouts::group(size_t index) const {
+  const auto first = static_cast<ptrdiff_t>(first_completion(index));
+  const auto last = first + std::ssize(groups[index].completions);
+  ScoredRollouts one;
+  one.prompts = {prompts[index]};
+  one.groups = {groups[index]};
+  one.texts.assign(texts.begin() + first, texts.begin() + last);
+  one.rewards.assign(rewards.begin() + first, rewards.begin() + last);
+  for (const auto& list : values) one.values.emplace_back(list.begin() + first, list.begin() + last);
+  return one;
+}
+
 std::span<const std::optional<double>> ScoredRollouts::group_rewards(size_t index) const {
   return std::span(rewards).subspan(first_completion(index), groups[index].completions.size());
 }

@@ -28,6 +28,8 @@ struct ScoredRollouts {
 
   /// Appends another batch.
   void append(ScoredRollouts other);
+  /// One group as a batch of its own. Copies.
+  ScoredRollouts group(size_t index) const;
   /// Rewards of group `index`, as a part of `rewards`.
   std::span<const std::optional<double>> group_rewards(size_t index) const;
   /// The group with what each reward function said, for the trainer. Copies.

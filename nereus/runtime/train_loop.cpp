@@ -4,9 +4,9 @@
 
 #include "nereus/checkpoint/adapter.h"
 #include "nereus/checkpoint/write_model.h"
-#include "nereus/rl/dapo.h"
+#include "nereus/runtime/async_rollouts.h"
 #include "nereus/runtime/fingerprint.h"
-#include "nereus/runtime/sampling.h"
+#include "nereus/runtime/sync_rollouts.h"
 
 namespace nereus::runtime {
 
@@ -20,33 +20,10 @@ int64_t count_tokens(const ScoredRollouts& rollouts) {
   return tokens;
 }
 
-int64_t count_sampled(const ScoredRollouts& rollouts) {
-  int64_t tokens = 0;
-  for (const auto& group : rollouts.groups)
-    for (const auto& completion : group.completions) tokens += std::ssize(completion.tokens);
-  return tokens;
-}
-
-/// The groups whose rewards differ, and how many do not.
-ScoredRollouts with_spread(const ScoredRollouts& from) {
-  ScoredRollouts kept;
-  kept.values.resize(from.values.size());
-  kept.warnings = from.warnings;
-  size_t first = 0;
-  for (size_t i = 0; i < from.groups.size(); ++i) {
-    const size_t count = from.groups[i].completions.size();
-    if (rl::keep_group(from.group_rewards(i))) {
-      kept.prompts.push_back(from.prompts[i]);
-      kept.groups.push_back(from.groups[i]);
-      for (size_t c = first; c < first + count; ++c) {
-        kept.texts.push_back(from.texts[c]);
-        kept.rewards.push_back(from.rewards[c]);
-        for (size_t k = 0; k < from.values.size(); ++k) kept.values[k].push_back(from.values[k][c]);
-      }
-    }
-    first += count;
-  }
-  return kept;
+std::unique_ptr<RolloutSource> make_rollouts(const RolloutParts& parts) {
+  if (parts.job.async.enabled)
+    return std::make_unique<AsyncRollouts>(parts, std::make_unique<EmbeddedSampler>(parts.actor));
+  return std::make_unique<SyncRollouts>(parts);
 }
 
 }  // namespace
@@ -83,9 +60,11 @@ Status TrainLoop::prepare() {
     if (!held_out) return pass(held_out);
     held_out_ = std::move(*held_out);
   }
-  auto rewards = make_rewards(job_.rewards);
-  if (!rewards) return pass(rewards);
-  rewards_.emplace(std::move(*rewards));
+  for (auto* list : {&rewards_, &evaluation_rewards_}) {
+    auto rewards = make_rewards(job_.rewards);
+    if (!rewards) return pass(rewards);
+    list->emplace(std::move(*rewards));
+  }
   auto longest = longest_prompt(job_, actor_.source().config());
   if (!longest) return pass(longest);
   stream_.emplace(
@@ -95,6 +74,7 @@ Status TrainLoop::prepare() {
   auto fingerprint = model_fingerprint(job_.model.path);
   if (!fingerprint) return pass(fingerprint);
   state_.model_fingerprint = std::move(*fingerprint);
+  rollouts_ = make_rollouts({job_, actor_, encoder_, *stream_, *rewards_, progress_, clock_});
   if (auto status = resume(); !status) return status;
   warn_at_start();
   return open_logs();
@@ -114,9 +94,7 @@ Status TrainLoop::resume() {
       return fail("{}: its base model was another one than {}", folder.string(), job_.model.path.string());
     if (auto status = trainer_->load(folder); !status) return status;
     state_ = std::move(*state);
-    stream_->restore(state_.cursor, state_.skipped_prompts);
     saved_step_ = state_.step;
-    actor_.update(trainer_->version());
     progress_.note(fmt::format("resumed after step {}", state_.step));
   }
   return folder_.remove_after(state_.step);
@@ -148,6 +126,7 @@ void TrainLoop::warn_at_start() {
 
 Result<TrainOutcome> TrainLoop::run(const Interrupt& interrupt) {
   progress_.begin(job_.run.steps, state_.step);
+  if (auto status = rollouts_->start(state_.rollouts, trainer_->version()); !status) return pass(status);
   if (held_out_ && job_.eval.at_start && state_.step == 0)
     if (auto status = evaluate_now(); !status) return pass(status);
   while (state_.step < job_.run.steps && !interrupt.requested()) {
@@ -170,60 +149,19 @@ Result<TrainOutcome> TrainLoop::run(const Interrupt& interrupt) {
 Status TrainLoop::step() {
   const Stopwatch watch(clock_);
   metrics::Record times;
-  auto batch = rollouts(times);
+  auto batch = rollouts_->next(times);
   if (!batch) return pass(batch);
   progress_.activity("train");
   auto trained = update(*batch);
   if (!trained) return pass(trained);
   Stopwatch sync(clock_);
-  actor_.update(trainer_->version());
+  if (auto status = rollouts_->trained(trainer_->version()); !status) return status;
   times.set("perf/sync_s", sync.seconds());
 
   state_.step += 1;
-  state_.cursor = stream_->cursor();
-  if (stream_->skipped() > state_.skipped_prompts)
-    progress_.note(fmt::format("warning: {} over-long prompts skipped so far", stream_->skipped()));
-  state_.skipped_prompts = stream_->skipped();
   state_.num_tokens += count_tokens(*batch);
   times.set("perf/step_s", watch.seconds());
   return log(*batch, std::move(times), *trained);
-}
-
-Result<ScoredRollouts> TrainLoop::sample_and_score(int64_t prompts, double& generate_s, double& reward_s) {
-  auto taken = stream_->take(prompts);
-  if (!taken) return pass(taken);
-  const SamplePlan plan{sampling_options(job_, actor_.source().config(), encoder_.tokenizer()),
-                        job_.generation.stop, static_cast<uint32_t>(job_.generation.completions),
-                        job_.run.seed};
-  Stopwatch watch(clock_);
-  auto groups = sample(actor_.engine(), *taken, plan, encoder_.tokenizer(),
-                       [this](int64_t tokens) { progress_.activity("sampled tokens", tokens); });
-  generate_s += watch.lap();
-  if (!groups) return pass(groups);
-  progress_.activity("reward");
-  auto scored = score(std::move(*taken), std::move(*groups), *rewards_, encoder_.tokenizer(), plan.stops);
-  reward_s += watch.lap();
-  return scored;
-}
-
-/// A step's completions; with grpo.resample_rounds, groups without spread are replaced by those of other
-/// prompts until there are enough or the rounds are used up (DAPO's dynamic sampling).
-Result<ScoredRollouts> TrainLoop::rollouts(metrics::Record& times) {
-  double generate_s = 0, reward_s = 0;
-  auto batch = sample_and_score(job_.data.prompts, generate_s, reward_s);
-  if (!batch) return batch;
-  for (int64_t round = 0; round < job_.grpo.resample_rounds; ++round) {
-    ScoredRollouts kept = with_spread(*batch);
-    const int64_t missing = job_.data.prompts - std::ssize(kept.groups);
-    if (missing == 0) break;
-    auto more = sample_and_score(missing, generate_s, reward_s);
-    if (!more) return more;
-    kept.append(std::move(*more));
-    batch = std::move(kept);
-  }
-  times.set("perf/generate_s", generate_s);
-  times.set("perf/reward_s", reward_s);
-  return batch;
 }
 
 Result<std::map<std::string, double>> TrainLoop::update(const ScoredRollouts& rollouts) {
@@ -235,7 +173,7 @@ Result<std::map<std::string, double>> TrainLoop::update(const ScoredRollouts& ro
 Status TrainLoop::log(const ScoredRollouts& rollouts, metrics::Record times,
                       const std::map<std::string, double>& trained) {
   metrics::Record record;
-  const double step_s = *times.get("perf/step_s"), generate_s = *times.get("perf/generate_s");
+  const double step_s = *times.get("perf/step_s");
   record.set("num_tokens", static_cast<double>(state_.num_tokens));
   record.set("step_time", step_s);
   const auto names = rewards_->names();
@@ -245,8 +183,6 @@ Status TrainLoop::log(const ScoredRollouts& rollouts, metrics::Record times,
     if (!record.get(name)) record.set(name, value);
   for (const auto& [name, value] : times.entries()) record.set(name, value);
   record.set("perf/tokens_per_s", static_cast<double>(count_tokens(rollouts)) / std::max(step_s, 1e-9));
-  record.set("rollout/generated_tokens_per_s",
-             static_cast<double>(count_sampled(rollouts)) / std::max(generate_s, 1e-9));
   if (auto status = metrics_->write(record.json(state_.step)); !status) return status;
   if (auto status = folder_.write_completions(state_.step, completion_lines(rollouts, names, state_.step));
       !status)
@@ -267,9 +203,12 @@ void TrainLoop::warn(const ScoredRollouts& rollouts, const metrics::Record& reco
 }
 
 Status TrainLoop::evaluate_now() {
-  auto result =
-      evaluate(job_, actor_.engine(), encoder_, *held_out_, *rewards_, actor_.source().config(),
-               [this](int64_t done, int64_t total) { progress_.activity("evaluate", done, total); });
+  // Beside a sampler that goes on, with an engine of its own.
+  const auto own = job_.async.enabled ? actor_.make_engine(engine_options(job_)) : nullptr;
+  auto result = evaluate(job_, own ? *own : actor_.engine(), encoder_, *held_out_, *evaluation_rewards_,
+                         actor_.source().config(), [this](int64_t done, int64_t total) {
+                           progress_.activity("evaluate", done, total);
+                         });
   if (!result) return pass(result);
   OrderedJson line = {{"step", state_.step}};
   line.update(to_json(*result));
@@ -279,6 +218,7 @@ Status TrainLoop::evaluate_now() {
 
 Status TrainLoop::checkpoint() {
   progress_.activity("save");
+  state_.rollouts = rollouts_->state();
   if (auto status = metrics_->sync(); !status) return status;
   if (evaluations_)
     if (auto status = evaluations_->sync(); !status) return status;

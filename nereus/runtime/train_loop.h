@@ -11,6 +11,7 @@
 #include "nereus/runtime/interrupt.h"
 #include "nereus/runtime/job.h"
 #include "nereus/runtime/prompts.h"
+#include "nereus/runtime/rollout_source.h"
 #include "nereus/runtime/run_folder.h"
 #include "nereus/runtime/scoring.h"
 #include "nereus/runtime/train_job.h"
@@ -20,8 +21,8 @@
 
 namespace nereus::runtime {
 
-/// The synchronous loop: prompts, completions, rewards, update, and the new policy to the sampler. Owns all
-/// parts of a run but its folder. Not thread-safe.
+/// The loop of a run: completions with rewards, update, and the new policy to where completions come from.
+/// Owns all parts of a run but its folder. Not thread-safe.
 class TrainLoop {
  public:
   /// Loads model, data and rewards; with a checkpoint in the folder of a resumed run, goes on from there.
@@ -41,8 +42,6 @@ class TrainLoop {
   void warn_at_start();
 
   Status step();
-  Result<ScoredRollouts> rollouts(metrics::Record& times);
-  Result<ScoredRollouts> sample_and_score(int64_t prompts, double& generate_s, double& reward_s);
   Result<std::map<std::string, double>> update(const ScoredRollouts& rollouts);
   Status log(const ScoredRollouts& rollouts, metrics::Record record,
              const std::map<std::string, double>& trained);
@@ -61,8 +60,9 @@ class TrainLoop {
   PromptEncoder encoder_;
   std::unique_ptr<tasks::Dataset> data_, held_out_;
   std::optional<PromptStream> stream_;
-  std::optional<tasks::RewardList> rewards_;
+  std::optional<tasks::RewardList> rewards_, evaluation_rewards_;
   std::optional<train::Trainer> trainer_;
+  std::unique_ptr<RolloutSource> rollouts_;
   std::optional<metrics::JsonlWriter> metrics_, evaluations_;
   TrainState state_;
   int64_t saved_step_ = -1;

@@ -5,15 +5,16 @@
 #include <string>
 
 #include "nereus/base/result.h"
+#include "nereus/runtime/rollout_source.h"
 
 namespace nereus::runtime {
 
-/// What a checkpoint holds beside the trainer's own state: `state.json`.
+/// What a checkpoint holds beside the trainer's own state: `state.json`, and `queue.jsonl` with the groups
+/// of an asynchronous run that wait to be trained.
 struct TrainState {
-  int64_t step = 0;     ///< finished steps
-  uint64_t cursor = 0;  ///< place in the data stream
-  int64_t skipped_prompts = 0;
+  int64_t step = 0;        ///< finished steps
   int64_t num_tokens = 0;  ///< trained so far, prompts included
+  RolloutState rollouts;
   std::string model_fingerprint;
 };
 
