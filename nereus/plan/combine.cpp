@@ -1,6 +1,7 @@
 #include "nereus/plan/combine.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <set>
 
@@ -11,7 +12,8 @@
 namespace nereus::plan {
 namespace {
 
-constexpr int32_t kLooksAtClock = 256;  ///< states between two looks
+constexpr int32_t kLooksAtClock = 64;  ///< states between two looks
+constexpr size_t kMostStates = 600;    ///< of a model, or of several together, that are kept
 
 std::vector<Turn> fastest_turns(const std::vector<Choices>& choices) {
   std::vector<Turn> turns;
@@ -54,7 +56,7 @@ class Combiner {
         top_(top),
         bound_(bound) {}
 
-  std::vector<Combination> run() {
+  Combinations run() {
     const std::vector<State> actors = states_of(Role::actor);
     std::vector<State> others = {empty()};
     for (const Role role : {Role::critic, Role::reward, Role::reference}) {
@@ -62,17 +64,17 @@ class Combiner {
     }
     for (const State& actor : actors) {
       for (const State& other : others) {
-        if (stopped()) return std::move(best_);
+        if (stopped()) break;
         finish(actor, other);
       }
     }
-    return std::move(best_);
+    return {std::move(best_), !cut_ && !expired_};
   }
 
  private:
-  /// Options of one model that are not looked at any closer yet.
+  /// Options of one model, by stage of its own, that are not looked at any closer yet.
   struct Draft {
-    std::vector<const Option*> options;
+    std::array<const Option*, 3> options{};
     double seconds = 0;
   };
 
@@ -114,18 +116,32 @@ class Combiner {
     return generate + std::max(infer, reward) + train;
   }
 
+  std::vector<size_t> stages_of(Role role) const {
+    std::vector<size_t> stages;
+    for (size_t i = 0; i < choices_.size(); ++i) {
+      if (choices_[i].what.role == role) stages.push_back(i);
+    }
+    return stages;
+  }
+
+  std::vector<const Option*> by_stage(const std::vector<size_t>& stages, const Draft& draft) const {
+    std::vector<const Option*> options(choices_.size(), nullptr);
+    for (size_t i = 0; i < stages.size(); ++i) options[stages[i]] = draft.options[i];
+    return options;
+  }
+
   /// Every choice of one model's stages that may still lead to something better, fastest first.
-  std::vector<Draft> drafts_of(Role role) {
-    std::vector<Draft> drafts = {{std::vector<const Option*>(choices_.size(), nullptr), 0}};
-    for (size_t stage = 0; stage < choices_.size(); ++stage) {
-      if (choices_[stage].what.role != role) continue;
+  std::vector<Draft> drafts_of(const std::vector<size_t>& stages) const {
+    std::vector<Draft> drafts = {{}};
+    std::vector<const Option*> options(choices_.size(), nullptr);
+    for (size_t i = 0; i < stages.size(); ++i) {
       std::vector<Draft> longer;
-      for (const Draft& draft : drafts) {
-        for (const Option* option : choices_[stage].options) {
-          Draft next = draft;
-          next.options[stage] = option;
-          next.seconds = seconds_with(next.options, 0);
-          if (next.seconds < bound_) longer.push_back(std::move(next));
+      for (Draft& draft : drafts) {
+        for (size_t before = 0; before < i; ++before) options[stages[before]] = draft.options[before];
+        for (const Option* option : choices_[stages[i]].options) {
+          options[stages[i]] = draft.options[i] = option;
+          draft.seconds = seconds_with(options, 0);
+          if (draft.seconds < bound_) longer.push_back(draft);
         }
       }
       drafts = std::move(longer);
@@ -136,14 +152,23 @@ class Combiner {
   }
 
   std::vector<State> states_of(Role role) {
+    const std::vector<size_t> stages = stages_of(role);
     Front front(choices_, shared_);
-    for (Draft& draft : drafts_of(role)) {
-      if (stopped()) break;
-      if (draft.seconds + maker_.sync(draft.options) >= bound_) continue;
-      std::optional<State> state = maker_.make(std::move(draft.options));
+    for (const Draft& draft : drafts_of(stages)) {
+      if (stopped() || full(front)) break;
+      std::vector<const Option*> options = by_stage(stages, draft);
+      if (draft.seconds + maker_.sync(options) >= bound_) continue;
+      std::optional<State> state = maker_.make(std::move(options));
       if (state) front.add(std::move(*state));
     }
     return front.states();
+  }
+
+  /// Whether no more states are taken; the fastest are there already.
+  bool full(const Front& front) {
+    if (front.states().size() < kMostStates) return false;
+    cut_ = true;
+    return true;
   }
 
   std::vector<State> joined(const std::vector<State>& a, const std::vector<State>& b) {
@@ -158,7 +183,10 @@ class Combiner {
     }
     std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
     Front front(choices_, shared_);
-    for (auto& [seconds, state] : all) front.add(std::move(state));
+    for (auto& [seconds, state] : all) {
+      if (stopped() || full(front)) break;
+      front.add(std::move(state));
+    }
     return front.states();
   }
 
@@ -217,13 +245,12 @@ class Combiner {
   std::vector<Combination> best_;
   std::map<std::pair<const Option*, int64_t>, double> generations_;
   int32_t looks_ = 0;
-  bool expired_ = false;
+  bool expired_ = false, cut_ = false;
 };
 
 }  // namespace
 
-std::vector<Combination> combine(const Pricing& pricing, const std::vector<Choices>& choices, size_t top,
-                                 double bound) {
+Combinations combine(const Pricing& pricing, const std::vector<Choices>& choices, size_t top, double bound) {
   const bool possible =
       std::all_of(choices.begin(), choices.end(), [](const Choices& c) { return !c.options.empty(); });
   if (!possible || top == 0) return {};

@@ -35,11 +35,15 @@ struct Pricing {
   std::function<bool()> expired;  ///< whether to stop with the best so far
 };
 
-/// The `top` fastest combinations that fit in memory and take less than `bound` seconds, fastest first: exact
-/// over the given choices unless time runs out. Options of one model are joined first, and those beaten in
-/// time and in the bytes of every class of devices dropped; then the models are joined. Pure but for the
-/// clock.
-std::vector<Combination> combine(const Pricing& pricing, const std::vector<Choices>& choices, size_t top,
-                                 double bound);
+struct Combinations {
+  std::vector<Combination> best;  ///< fastest first
+  bool complete = true;           ///< nothing was left out for want of time or room
+};
+
+/// The `top` fastest combinations that fit in memory and take less than `bound` seconds. Options of one model
+/// are joined first, and those beaten in time and in the bytes of every class of devices dropped; then the
+/// models are joined. Exact over the given choices as long as no model has more than some hundred unbeaten
+/// joints: then the fastest of them are kept. Pure but for the clock.
+Combinations combine(const Pricing& pricing, const std::vector<Choices>& choices, size_t top, double bound);
 
 }  // namespace nereus::plan

@@ -17,6 +17,9 @@ namespace {
 /// Fastest and smallest options of a stage that first looks are made of, and combinations of separate pools.
 constexpr std::array<size_t, 3> kFew{1, 2, 4};
 
+constexpr size_t kAll = std::numeric_limits<size_t>::max();
+constexpr int32_t kRounds = 4;  ///< of polishing
+
 /// What one pool of devices offers. `options` keep their addresses.
 struct Offers {
   GridSet grids;
@@ -105,7 +108,7 @@ class Search {
         if (!expired()) separate(*pools_.front(), split);
       }
     }
-    result_.complete = !expired();
+    result_.complete = result_.complete && !expired();
     explain_all();
     return std::move(result_);
   }
@@ -149,8 +152,8 @@ class Search {
     if (best.size() > top()) best.pop_back();
   }
 
-  void consider(const std::vector<Combination>& combinations) {
-    for (const Combination& combination : combinations) {
+  void consider(const Combinations& combinations) {
+    for (const Combination& combination : combinations.best) {
       Plan plan;
       for (const Option* option : combination.options) plan.placements.push_back(placement_of(*option));
       consider(std::move(plan));
@@ -159,8 +162,35 @@ class Search {
 
   /// All stages take turns on one pool: what few options give bounds what more have to be seen of.
   void share(const Offers& offers) {
-    for (const size_t count : kFew) consider(combine(pricing_, taking_turns(offers, count), top(), bound()));
-    consider(combine(pricing_, taking_turns(offers, std::numeric_limits<size_t>::max()), top(), bound()));
+    std::vector<const Option*> best;  // of this pool, if it has the best
+    for (const size_t count : kFew) improve(taking_turns(offers, count), best);
+    if (improve(taking_turns(offers, kAll), best)) return;
+    result_.complete = false;
+    polish(offers, best);
+  }
+
+  /// Whether the combinations of the choices were searched exactly. `best` becomes the best new one.
+  bool improve(const std::vector<Choices>& choices, std::vector<const Option*>& best) {
+    const Combinations found = combine(pricing_, choices, top(), bound());
+    consider(found);
+    if (!found.best.empty()) best = found.best.front().options;
+    return found.complete;
+  }
+
+  /// Where a beam has cut: all options of one model at a time beside the others as they are, as long as that
+  /// helps.
+  void polish(const Offers& offers, std::vector<const Option*>& best) {
+    for (int32_t round = 0; round < kRounds && !best.empty() && !expired(); ++round) {
+      const std::vector<const Option*> before = best;
+      for (const Model& model : job_.models) {
+        std::vector<Choices> choices = taking_turns(offers, kAll);
+        for (size_t i = 0; i < stages_.size(); ++i) {
+          if (stages_[i].role != model.role) choices[i].options = {best[i]};
+        }
+        improve(choices, best);
+      }
+      if (best == before) break;
+    }
   }
 
   std::vector<Choices> taking_turns(const Offers& offers, size_t count) const {

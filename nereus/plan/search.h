@@ -34,7 +34,8 @@ struct SearchResult {
   std::vector<Candidate> best;  ///< fastest first; empty where nothing fits
   std::vector<Rejection> rejected;
   int64_t considered = 0;  ///< placements that were priced
-  bool complete = true;    ///< the deadline did not cut the search
+  bool complete =
+      true;  ///< plans on one pool were searched exactly: neither the deadline nor a beam cut them
 };
 
 /// `current`, where given and where it fits, is among the candidates ("stay"). Pure; thread-safe.
