@@ -7,6 +7,7 @@
 #include "nereus/plan/grid.h"
 #include "nereus/plan/options.h"
 #include "nereus/plan/pools.h"
+#include "nereus/plan/schedule.h"
 #include "tests/plan/cases.h"
 
 namespace nereus::plan {
@@ -40,22 +41,23 @@ Job small_job(int64_t samples) {
   return job;
 }
 
-/// Every plan of one pool, one after another.
+/// Every plan of some pools, one after another.
 class BruteForce {
  public:
   BruteForce(const cluster::Cluster& cluster, const Job& job) : cluster_(cluster), job_(job) {}
 
-  /// Seconds of the best plan; infinite where none fits.
-  double best() {
-    for (const std::vector<int32_t>& devices : shared_pools(cluster_)) {
-      GridSet grids(cluster_, devices);
-      choices_.clear();
-      for (const ModelStage what : model_stages(job_)) add_stage(grids, what);
-      Plan plan;
-      extend(plan, 0);
-    }
-    return best_;
+  /// All stages on one pool.
+  void shared() {
+    for (const std::vector<int32_t>& devices : shared_pools(cluster_)) on({devices});
   }
+
+  /// Each stage on the first pool, on the second or on all devices.
+  void separate() {
+    for (const auto& split : splits(cluster_)) on({split[0], split[1], shared_pools(cluster_)[0]});
+  }
+
+  /// Seconds of the best plan; infinite where none fits.
+  double best() const { return best_; }
 
  private:
   struct Choice {
@@ -63,27 +65,40 @@ class BruteForce {
     double seconds;  ///< at least
   };
 
-  void add_stage(GridSet& grids, ModelStage what) {
-    std::vector<Choice>& choices = choices_.emplace_back();
+  void on(const std::vector<std::vector<int32_t>>& pools) {
+    choices_.assign(model_stages(job_).size(), {});
+    for (const std::vector<int32_t>& devices : pools) {
+      GridSet grids(cluster_, devices);
+      for (size_t i = 0; i < choices_.size(); ++i) add_stage(grids, i);
+    }
+    Plan plan;
+    std::vector<Turn> turns;
+    extend(plan, turns);
+  }
+
+  void add_stage(GridSet& grids, size_t stage) {
+    const ModelStage what = model_stages(job_)[stage];
     for (const Grid* grid : grids.all(job_.find(what.role)->config, most_replicas(job_, what))) {
       for (Placement placement : placements_on(job_, what, *grid)) {
         placement.devices = grid->devices;
         if (!fits(cluster_, job_, {{placement}})) continue;
         const double seconds = stage_time(cluster_, job_, placement, 1e15, {}).total();
-        choices.push_back({placement, seconds});
+        choices_[stage].push_back({placement, seconds});
       }
     }
   }
 
-  void extend(Plan& plan, double seconds) {
-    if (seconds >= best_) return;
+  void extend(Plan& plan, std::vector<Turn>& turns) {
+    if (course(turns, job_.reward_seconds, job_.asynchronous) >= best_) return;
     if (plan.placements.size() == choices_.size()) {
       if (fits(cluster_, job_, plan)) best_ = std::min(best_, predict(cluster_, job_, plan, {}).total);
       return;
     }
     for (const Choice& choice : choices_[plan.placements.size()]) {
       plan.placements.push_back(choice.placement);
-      extend(plan, seconds + choice.seconds);
+      turns.push_back({choice.placement.what, choice.seconds, conflicts_of(plan).back()});
+      extend(plan, turns);
+      turns.pop_back();
       plan.placements.pop_back();
     }
   }
@@ -130,6 +145,14 @@ std::vector<SpaceCase> space_cases() {
   Job with_reference = small_job(4);
   with_reference.models.push_back({Role::reference, small(), 0});
   cases.push_back({"with a reference", machines_of(tight(10), 1, 4), with_reference});
+  for (const double gigabytes : {14.0, 18.0, 24.0}) {
+    Job four = ppo(small());
+    four.prompts = 1;
+    four.completions = 1;
+    cases.push_back({fmt::format("PPO on 2 of {} GB", gigabytes), machines_of(tight(gigabytes), 1, 2), four});
+    four.prompts = 2;
+    cases.push_back({fmt::format("PPO on 1 of {} GB", gigabytes), machines_of(tight(gigabytes), 1, 1), four});
+  }
   Job rewarded = small_job(4);
   rewarded.reward_seconds = 0.5;
   cases.push_back({"with a reward outside", machines_of(tight(8), 1, 4), rewarded});
@@ -137,8 +160,11 @@ std::vector<SpaceCase> space_cases() {
 }
 
 TEST(Search, EqualsBruteForce) {
+  int32_t fitting = 0;
   for (const SpaceCase& c : space_cases()) {
-    const double expected = BruteForce(c.cluster, c.job).best();
+    BruteForce all(c.cluster, c.job);
+    all.shared();
+    const double expected = all.best();
     const SearchResult found = search(c.cluster, c.job, {}, patient(false));
     EXPECT_TRUE(found.complete);
     if (expected > 1e200) {
@@ -147,7 +173,36 @@ TEST(Search, EqualsBruteForce) {
     }
     ASSERT_FALSE(found.best.empty()) << c.name;
     EXPECT_NEAR(found.best[0].time.total, expected, 1e-9 * expected) << c.name;
+    ++fitting;
   }
+  EXPECT_GT(fitting, 20);
+}
+
+// Pools of their own are searched by a beam.
+TEST(Search, SeparatePoolsAreCloseToBruteForce) {
+  int32_t fitting = 0, equal = 0;
+  for (const double gigabytes : {8.0, 12.0, 40.0}) {
+    for (const int32_t devices : {2, 3, 4}) {
+      for (const bool asynchronous : {false, true}) {
+        const cluster::Cluster cluster = machines_of(tight(gigabytes), 1, devices);
+        Job job = small_job(4);
+        job.asynchronous = asynchronous;
+        BruteForce all(cluster, job);
+        all.shared();
+        all.separate();
+        const SearchResult found = search(cluster, job, {}, patient());
+        ASSERT_EQ(found.best.empty(), all.best() > 1e200);
+        if (found.best.empty()) continue;
+        const double ratio = found.best[0].time.total / all.best();
+        EXPECT_LE(ratio, 1.02) << devices << " of " << gigabytes << " GB, asynchronous " << asynchronous;
+        EXPECT_GE(ratio, 1 - 1e-9);
+        ++fitting;
+        equal += ratio < 1 + 1e-9 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(fitting, 10);
+  EXPECT_GE(equal, fitting * 8 / 10);
 }
 
 /// Clusters and jobs of every kind, by number.

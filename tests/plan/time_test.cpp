@@ -26,6 +26,24 @@ TEST(Predict, OnSharedDevicesTheStagesAddUp) {
   EXPECT_EQ(step.find({Role::critic, Stage::train}), &step.stages[6]);
 }
 
+// The worked example of docs/planner.md: its figures are those of a calculation by hand.
+TEST(Predict, TheExampleOfTheDocs) {
+  Job job = grpo(llama_8b());
+  job.lengths = {.prompt = 512, .responses = {1024}, .max_response = 4096};
+  Plan plan = all_on(job, {4, 1, 2});
+  plan.placements[2].recompute = true;
+  const auto all = moments(machines_of(a100(), 1), job, plan);
+  EXPECT_NEAR(all[2].ledger.total(), 39.22e9, 0.01e9);
+  EXPECT_NEAR(all[0].kv_pool, 51.24e9, 0.01e9);
+  const StepTime step = predict(machines_of(a100(), 1), job, plan, {});
+  EXPECT_NEAR(step.stages[0].total(), 18.5, 0.05);
+  EXPECT_EQ(step.stages[0].bound, Bound::memory_bandwidth);
+  EXPECT_NEAR(step.stages[2].compute, 84.4, 0.05);
+  EXPECT_NEAR(step.stages[2].communication, 2.31 + 0.018, 0.01);
+  EXPECT_NEAR(step.stages[2].optimizer, 0.020, 0.001);
+  EXPECT_NEAR(step.stages[2].total(), 86.7, 0.05);
+}
+
 TEST(Predict, SeparateDevicesRunSideBySide) {
   const cluster::Cluster cluster = machines_of(h100(), 2);
   const Job job = grpo(qwen_half_b());
