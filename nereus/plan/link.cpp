@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace nereus::plan {
 namespace {
@@ -20,12 +21,14 @@ class Crossings {
       const int32_t machine = machines_[static_cast<size_t>(device)];
       if (std::find(touched_.begin(), touched_.end(), machine) == touched_.end()) touched_.push_back(machine);
     }
+    within_ = within_ || touched_.size() < devices.size() || touched_.size() < 2;
     if (touched_.size() < 2) return;
     for (const int32_t machine : touched_) ++shares_[static_cast<size_t>(machine)];
   }
 
   Link link(double inside) const {
-    Link result{inside, cluster_.link_latency};
+    constexpr double kNone = std::numeric_limits<double>::infinity();
+    Link result{within_ ? inside : kNone, cluster_.link_latency};
     for (size_t machine = 0; machine < shares_.size(); ++machine) {
       if (shares_[machine] == 0) continue;
       result.latency = cluster_.network_latency;
@@ -39,6 +42,7 @@ class Crossings {
   const cluster::Cluster& cluster_;
   const std::vector<int32_t>& machines_;
   std::vector<int32_t> shares_, touched_;
+  bool within_ = false;  ///< a group has neighbours in one machine
 };
 
 cluster::DeviceKind slowest_of(const cluster::Cluster& cluster, const Placement& placement,

@@ -49,7 +49,6 @@ struct Run {
 Run run_of(const Job& job, const Work& sequence, const Placement& placement, const Links& links,
            const Calibration& calibration) {
   const Model& model = *job.find(placement.what.role);
-  const double sequences = static_cast<double>(sequences_of_replica(job, placement));
   const double micro_batches = static_cast<double>(plan::micro_batches(job, placement));
   return {.job = job,
           .placement = placement,
@@ -57,7 +56,7 @@ Run run_of(const Job& job, const Work& sequence, const Placement& placement, con
           .links = links,
           .calibration = calibration,
           .passes = passes_of(model, placement),
-          .work = sequence * (sequences / micro_batches),
+          .work = work_of_slowest(job, placement, sequence) * (1 / micro_batches),
           .micro_batches = micro_batches,
           .regime = regime_of(placement)};
 }

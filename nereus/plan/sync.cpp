@@ -76,6 +76,7 @@ double sync_time(const cluster::Cluster& cluster, const Job& job, const Placemen
     const Share needed = share_of(to.layout, rank);
     const double there = held < 0 ? 0 : common(needed, share_of(from.layout, held)) / sharded;
     const auto machine = static_cast<size_t>(machines[static_cast<size_t>(device)]);
+    if (cluster.machines[machine].devices < 2) continue;  // it all comes over the network
     seconds =
         std::max(seconds, bytes * (needed.size() - there) / cluster.machines[machine].kind.link_bandwidth);
   }

@@ -10,12 +10,16 @@ int64_t parts(int64_t whole, int64_t size) {
   return (whole + size - 1) / size;
 }
 
+/// Of all replicas.
+int64_t sequences_at_once(const Job& job, ModelStage what) {
+  return std::max<int64_t>(
+      1, what.stage == Stage::train ? parts(job.samples(), job.minibatches) : job.samples());
+}
+
 }  // namespace
 
 int64_t sequences_of_replica(const Job& job, const Placement& placement) {
-  const int64_t all =
-      placement.what.stage == Stage::train ? parts(job.samples(), job.minibatches) : job.samples();
-  return std::max<int64_t>(1, parts(all, placement.layout.dp));
+  return parts(sequences_at_once(job, placement.what), placement.layout.dp);
 }
 
 int64_t micro_batches(const Job& job, const Placement& placement) {
@@ -41,6 +45,15 @@ Work work_of(const Lengths& lengths, double sequences) {
   squares = lengths.responses.empty() ? (prompt + mean) * (prompt + mean)
                                       : squares / static_cast<double>(lengths.responses.size());
   return {sequences * (prompt + mean), sequences * squares, sequences * mean};
+}
+
+Work work_of_slowest(const Job& job, const Placement& placement, const Work& sequence) {
+  const Work share = sequence * static_cast<double>(sequences_of_replica(job, placement));
+  if (job.lengths.responses.empty()) return share;
+  const double drawn = static_cast<double>(sequences_at_once(job, placement.what));
+  const double response = job.lengths.at(1 - 0.5 / drawn),
+               tokens = static_cast<double>(job.lengths.prompt) + response;
+  return tokens > share.tokens ? Work{tokens, tokens * tokens, response} : share;
 }
 
 }  // namespace nereus::plan

@@ -31,5 +31,9 @@ struct Work {
   Work operator*(double times) const { return {tokens * times, squares * times, scored * times}; }
 };
 Work work_of(const Lengths& lengths, double sequences);
+/// Sums of the replica that has the most to train or infer (at a time: of a minibatch): its share of average
+/// sequences, as ranks are balanced by length, but no less than the longest sequence of all. `sequence`: the
+/// average one.
+Work work_of_slowest(const Job& job, const Placement& placement, const Work& sequence);
 
 }  // namespace nereus::plan

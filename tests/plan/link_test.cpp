@@ -42,6 +42,14 @@ TEST(Links, PipelineHopsBetweenMachines) {
   EXPECT_EQ(links_of(cluster, placed(kTrain, {1, 4, 4})).pipeline.bandwidth, 200e9 / 4);
 }
 
+TEST(Links, MachinesOfOneDeviceHaveTheNetworkAlone) {
+  cluster::Cluster cluster = machines_of(a100(), 4, 1);
+  for (cluster::Machine& machine : cluster.machines) machine.kind.link_bandwidth = 0;
+  const Links links = links_of(cluster, placed(kTrain, {2, 1, 2}));
+  EXPECT_EQ(links.tensor.bandwidth, 200e9);
+  EXPECT_EQ(links.data.bandwidth, 200e9);
+}
+
 TEST(Links, TheSlowestDeviceCounts) {
   cluster::Cluster cluster = machines_of(a100(), 1);
   cluster.machines.push_back(machines_of(h100(), 1).machines[0]);

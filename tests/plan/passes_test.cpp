@@ -22,7 +22,8 @@ Job even() {
 }
 
 StageTime priced(const Job& job, const Placement& placement, const Calibration& calibration = {}) {
-  return pass_time(job, work_of(job.lengths, 1), placement, links_of(machines_of(a100(), 8), placement), calibration);
+  return pass_time(job, work_of(job.lengths, 1), placement, links_of(machines_of(a100(), 8), placement),
+                   calibration);
 }
 
 double forward(double tokens) {
@@ -63,6 +64,18 @@ TEST(Passes, MinibatchesAndEpochs) {
   const StageTime more = priced(job, placement);
   EXPECT_NEAR(more.compute, 2 * once.compute, 1e-9);
   EXPECT_NEAR(more.optimizer, 8 * once.optimizer, 1e-9);
+}
+
+TEST(Passes, AReplicaTakesNoLessThanTheLongestSequence) {
+  Job job = even();
+  job.lengths = {.prompt = 0, .responses = {1000, 1000, 1000, 5000}, .max_response = 5000};
+  // 2 sequences of 2,000 tokens on average, but one has 5,000 alone.
+  const double two = priced(job, placed(kInfer, {32, 1, 1})).compute;
+  const double one = priced(job, placed(kInfer, {64, 1, 1})).compute;
+  EXPECT_DOUBLE_EQ(one, two);
+  // With 8 sequences they even out.
+  const double eight = priced(job, placed(kInfer, {8, 1, 1})).compute;
+  EXPECT_NEAR(priced(job, placed(kInfer, {4, 1, 1})).compute, 2 * eight, 1e-9);
 }
 
 TEST(Passes, TheTensorAxisPaysFourAllReducesALayer) {

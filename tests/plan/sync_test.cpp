@@ -35,6 +35,13 @@ TEST(SyncTime, OneCopyEntersAMachine) {
   EXPECT_NEAR(seconds, kBytes / 200e9, 1e-2);
 }
 
+TEST(SyncTime, MachinesOfOneDeviceHaveTheNetworkAlone) {
+  cluster::Cluster cluster = machines_of(a100(), 2, 1);
+  for (cluster::Machine& machine : cluster.machines) machine.kind.link_bandwidth = 0;
+  EXPECT_NEAR(sync(cluster, placed(kTrain, {1, 1, 1}), placed(kGenerate, {1, 1, 1}, 1)), kBytes / 200e9,
+              1e-3);
+}
+
 TEST(SyncTime, AdaptersTravelAlone) {
   const cluster::Cluster cluster = machines_of(a100(), 2);
   const double full = sync(cluster, placed(kTrain, {8, 1, 1}), placed(kGenerate, {8, 1, 1}, 8));
