@@ -22,6 +22,7 @@ void add_tokenize(CLI::App& app, Action& action);
 void add_model(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
+void add_proxy(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, const config::Overrides& overrides, Action& action);
 
 /// Exit codes.

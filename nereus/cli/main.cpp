@@ -44,6 +44,7 @@ int run(std::vector<std::string> arguments) {
   add_model(app, action);
   add_plan(app, action);
   add_profile(app, action);
+  add_proxy(app, action);
   add_simulate(app, *overrides, action);
   if (!arguments.empty() && !arguments[0].starts_with('-') && !has_command(app, arguments[0])) {
     std::cerr << "nereus: error: unknown command " << arguments[0] << "; nereus --help lists the commands\n";

@@ -6,9 +6,7 @@ namespace nereus::serving {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-Status check_folder(const std::string& path, const std::string& fingerprint, ReadPatience patience) {
+Status check_adapter_folder(const std::string& path, const std::string& fingerprint, ReadPatience patience) {
   std::error_code code;
   const fs::path folder = fs::weakly_canonical(path, code);
   const int64_t version = version_of(folder.filename().string());
@@ -16,6 +14,7 @@ Status check_folder(const std::string& path, const std::string& fingerprint, Rea
   if (version < 0 && !fs::exists(folder / kManifestName, code)) return {};
   if (version < 0)
     return fail("{}: has a manifest, but is not named as a version of a bucket: policy-vN", folder.string());
+  if (!fs::is_directory(folder.parent_path(), code)) return fail("{}: no such folder", folder.string());
   auto bucket = Bucket::open(folder.parent_path());
   if (!bucket) return pass(bucket);
   bucket->set_patience(patience);
@@ -27,15 +26,14 @@ Status check_folder(const std::string& path, const std::string& fingerprint, Rea
   return {};
 }
 
-}  // namespace
-
-AdapterLoader checked_loader(AdapterLoader inner, std::string fingerprint, ReadPatience patience) {
-  return
-      [inner = std::move(inner), fingerprint = std::move(fingerprint), patience](
-          const std::string& name, const std::string& path) -> Result<std::unique_ptr<rollout::Generator>> {
-        if (auto checked = check_folder(path, fingerprint, patience); !checked) return pass(checked);
-        return inner(name, path);
-      };
+AdapterHooks with_checked_folders(AdapterHooks hooks, std::string fingerprint, ReadPatience patience) {
+  const auto inner = hooks.load;
+  hooks.load = [inner, fingerprint = std::move(fingerprint), patience](
+                   const std::string& name, const std::string& path) -> Result<std::function<void()>> {
+    if (auto checked = check_adapter_folder(path, fingerprint, patience); !checked) return pass(checked);
+    return inner(name, path);
+  };
+  return hooks;
 }
 
 Result<fs::path> adapter_path(const std::string& asked, const fs::path& root) {

@@ -8,10 +8,14 @@
 
 namespace nereus::serving {
 
-/// A loader that first checks what it is given: a folder with a manifest must hold what the manifest lists,
-/// for this base model (`fingerprint`; "": not checked). What a network file system does not show yet is
-/// waited for. A folder without a manifest, as PEFT writes it, goes to `inner` as it is.
-AdapterLoader checked_loader(AdapterLoader inner, std::string fingerprint, ReadPatience patience = {});
+/// Checks a folder that is to be loaded: one of a bucket must hold what its manifest lists, for this base
+/// model (`fingerprint`; "": not checked). What a network file system does not show yet is waited for. A
+/// folder without a manifest, as PEFT writes it, passes.
+Status check_adapter_folder(const std::string& path, const std::string& fingerprint,
+                            ReadPatience patience = {});
+
+/// Hooks whose `load` checks the folder first.
+AdapterHooks with_checked_folders(AdapterHooks hooks, std::string fingerprint, ReadPatience patience = {});
 
 /// The folder that a request names, where it is within `root` ("": anywhere). Error: it is outside, or no
 /// folder.

@@ -36,7 +36,7 @@ class CompletionCall {
 
 namespace {
 
-// Prompt ids of requests without a seed are numbers with this bit, those of others are hashes without it.
+// Random streams of requests without a seed are numbers with this bit, those of others are hashes without it.
 constexpr uint64_t kUnseeded = uint64_t{1} << 63;
 
 http::Headers event_stream() {
@@ -106,8 +106,8 @@ rollout::Request Endpoint::request_of(const CompletionRequest& asked, rollout::T
   // One seed and one prompt give one answer, whatever else was asked before.
   const auto hash = block_hashes("", prompt, prompt.size());
   request.seed = asked.seed.value_or(options_.seed);
-  request.prompt_id = asked.seed ? hash.front() & ~kUnseeded : requests_ | kUnseeded;
-  if (asked.prompt_id) request.prompt_id = *asked.prompt_id;
+  request.stream = asked.seed ? hash.front() & ~kUnseeded : requests_ | kUnseeded;
+  if (asked.prompt_id) request.stream = *asked.prompt_id;
   request.prompt = std::move(prompt);
   return request;
 }
@@ -259,8 +259,7 @@ http::Response Endpoint::health() const {
                                    {"fingerprint", options_.fingerprint},
                                    {"adapter_slots", options_.adapter_slots},
                                    {"paused", stats.paused},
-                                   {"running", stats.running},
-                                   {"waiting", stats.waiting}});
+                                   {"running", stats.running}});
 }
 
 http::Response Endpoint::metrics() const {
@@ -271,10 +270,8 @@ http::Response Endpoint::metrics() const {
   page.value(static_cast<double>(stats.refused), {{"result", "refused"}});
   page.value(static_cast<double>(stats.failed), {{"result", "failed"}});
   page.value(static_cast<double>(stats.cancelled), {{"result", "cancelled"}});
-  page.gauge("nereus_serve_running", "Requests that the engine computes.");
+  page.gauge("nereus_serve_running", "Requests under way.");
   page.value(static_cast<double>(stats.running));
-  page.gauge("nereus_serve_waiting", "Requests that wait for another one of their key.");
-  page.value(static_cast<double>(stats.waiting));
   page.counter("nereus_serve_generated_tokens_total", "Tokens sampled.");
   page.value(static_cast<double>(stats.tokens));
   page.counter("nereus_serve_step_seconds_total", "Time in the engine's steps.");

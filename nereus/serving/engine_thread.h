@@ -13,10 +13,14 @@
 
 namespace nereus::serving {
 
-/// Makes a generator of the base model with an adapter from a folder. Called on a thread of its own while
-/// other generators compute.
-using AdapterLoader = std::function<Result<std::unique_ptr<rollout::Generator>>(const std::string& name,
-                                                                                const std::string& path)>;
+/// How adapters come to a generator that serves any number of them in one batch, by `Request::policy`.
+struct AdapterHooks {
+  /// Reads an adapter from a folder, on a thread of its own while the generator computes. What it returns is
+  /// called once, on the engine's thread between two steps, and makes the generator answer under that name.
+  std::function<Result<std::function<void()>>(const std::string& name, const std::string& path)> load;
+  /// Takes it away, on the engine's thread, when no request uses it.
+  std::function<void(const std::string& name)> remove;
+};
 
 struct EngineThreadOptions {
   std::string base_name = "model";  ///< requests for it, or for no model, use the base
@@ -40,16 +44,17 @@ class CompletionSink {
   virtual void on_end(tl::expected<rollout::Group, Refusal> group) = 0;
 };
 
-/// Owns the generators, one for the base model and one an adapter, and the thread that steps them. One failed
-/// step fails the requests in it, never the thread. All functions are thread-safe and return at once.
+/// Owns a generator and the thread that steps it. One failed step fails the requests in it, never the thread.
+/// All functions are thread-safe and return at once.
 class EngineThread {
  public:
-  EngineThread(std::unique_ptr<rollout::Generator> base, AdapterLoader loader, EngineThreadOptions options);
+  EngineThread(std::unique_ptr<rollout::Generator> generator, AdapterHooks hooks,
+               EngineThreadOptions options);
   /// Ends what runs.
   ~EngineThread();
 
-  /// Queues a request and gives its number. `request.prompt_id` with its seed keys the random stream; while
-  /// another request of the same model has the same one, this waits.
+  /// Queues a request for a model by name and gives its number. `request.stream` with its seed keys the
+  /// random numbers; prompt id and policy are set here.
   uint64_t submit(std::string model, rollout::Request request, std::shared_ptr<CompletionSink> sink);
   /// Its memory is free before the next step.
   void cancel(uint64_t number);
@@ -67,11 +72,11 @@ class EngineThread {
     std::string name, path;
   };
   struct Stats {
-    size_t waiting = 0, running = 0;  ///< requests
+    size_t running = 0;  ///< requests
     bool paused = false;
     uint64_t accepted = 0, finished = 0, refused = 0, failed = 0, cancelled = 0, tokens = 0;
     double step_seconds = 0;  ///< in steps, since the start
-    std::string broken;       ///< why the base model computes no more; "" while it does
+    std::string broken;       ///< why it computes no more; "" while it does
     std::vector<Adapter> adapters;
   };
   Stats stats() const;

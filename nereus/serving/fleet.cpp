@@ -97,6 +97,7 @@ http::Task<Result<http::Response>> Fleet::call(Backend& backend, http::Request r
   http::CallOptions options;
   options.total_seconds = options.head_seconds = options.piece_seconds = seconds;
   options.max_body_bytes = 4 << 20;
+  options.stop = stop_.get_token();
   auto answer = co_await send(backend, std::move(request), options);
   if (!answer) co_return pass(answer);
   auto body = co_await (*answer)->body();
@@ -249,18 +250,19 @@ http::Task<Status> Fleet::resume() {
 
 // Health.
 
-http::Task<> Fleet::watch(std::stop_token stop) {
+http::Task<> Fleet::watch() {
   std::vector<http::Task<bool>> tasks;
-  const auto one = [](Fleet& fleet, size_t i, std::stop_token token) -> http::Task<bool> {
-    co_await fleet.watch_one(i, std::move(token));
+  const auto one = [](Fleet& fleet, size_t i) -> http::Task<bool> {
+    co_await fleet.watch_one(i);
     co_return true;
   };
-  for (size_t i = 0; i < backends_.size(); ++i) tasks.push_back(one(*this, i, stop));
+  for (size_t i = 0; i < backends_.size(); ++i) tasks.push_back(one(*this, i));
   (void)co_await http::when_all(loop_, std::move(tasks));
 }
 
-http::Task<> Fleet::watch_one(size_t index, std::stop_token stop) {
+http::Task<> Fleet::watch_one(size_t index) {
   Backend& backend = *backends_[index];
+  const std::stop_token stop = stop_.get_token();
   while (!stop.stop_requested()) {
     const bool due = backend.state != BackendState::ejected || clock_.now() >= backend.admit_at;
     if (due) co_await check(backend);

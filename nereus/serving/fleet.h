@@ -30,7 +30,7 @@ struct FleetOptions {
   double load_seconds = 60;   ///< to load or unload an adapter, pause or resume
   int failures = 3;           ///< in a row, of checks or requests: the server gets no more requests
   size_t adapter_slots = 8;   ///< adapters that every server can hold at once
-  std::string authorities{};    ///< PEM file for https servers; "": the system's
+  std::string authorities{};  ///< PEM file for https servers; "": the system's
 };
 
 /// One server.
@@ -65,8 +65,10 @@ class Fleet {
  public:
   Fleet(http::Loop& loop, FleetOptions options);
 
-  /// Health checks until stopped. REQUIRES: the fleet outlives it.
-  http::Task<> watch(std::stop_token stop);
+  /// Health checks until `stop` was called. REQUIRES: the fleet outlives it.
+  http::Task<> watch();
+  /// Ends the checks, and whatever waits for a server. Thread-safe.
+  void stop() { stop_.request_stop(); }
 
   /// Loads an adapter on every server that serves. Where one refuses, it is unloaded from the others; the
   /// error says which server and what it answered. A server that does not answer is ejected, and gets the
@@ -129,7 +131,7 @@ class Fleet {
   std::vector<size_t> serving() const;
   void apply(Backend& backend, BackendEvent event, const std::string& reason);
 
-  http::Task<> watch_one(size_t backend, std::stop_token stop);
+  http::Task<> watch_one(size_t backend);
   http::Task<> check(Backend& backend);
   http::Task<Result<ServedModels>> list(Backend& backend);
   void compare(Backend& backend, const std::set<std::string>& had, const ServedModels& served);
@@ -148,6 +150,7 @@ class Fleet {
   std::string fingerprint_;          // of the base model; "" until a server told it
   SteadyClock clock_;
   bool changing_ = false;
+  std::stop_source stop_;
   std::function<void(size_t)> on_restart_;
   Counts counts_;
 };

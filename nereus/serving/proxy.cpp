@@ -71,6 +71,21 @@ Proxy::Proxy(http::Loop& loop, ProxyOptions options)
   fleet_.on_restart([this](size_t server) { router_.forget(server); });
 }
 
+Proxy::~Proxy() {
+  fleet_.stop();
+  if (watching_.valid()) watching_.wait();
+}
+
+void Proxy::start() {
+  watching_ = ended_.get_future();
+  loop_.spawn(watch());
+}
+
+http::Task<> Proxy::watch() {
+  co_await fleet_.watch();
+  ended_.set_value();
+}
+
 http::Task<> Proxy::handle(http::Exchange& exchange) {
   const std::string path = exchange.request().path();
   const std::string& method = exchange.request().method;

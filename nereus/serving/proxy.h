@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,12 +33,16 @@ struct ProxyOptions {
 class Proxy {
  public:
   Proxy(http::Loop& loop, ProxyOptions options);
+  /// Ends the health checks and waits for them. REQUIRES: not on the loop's thread; no request is under way.
+  ~Proxy();
+  Proxy(const Proxy&) = delete;
+  Proxy& operator=(const Proxy&) = delete;
+
+  /// Begins the health checks: no server gets requests before its first one. Thread-safe; once.
+  void start();
 
   /// Answers one request: the handler of an http::Server.
   http::Task<> handle(http::Exchange& exchange);
-  /// Health checks until stopped. REQUIRES: the proxy outlives it.
-  http::Task<> watch(std::stop_token stop) { return fleet_.watch(std::move(stop)); }
-
   Fleet& fleet() { return fleet_; }
   struct Counts {
     uint64_t requests = 0, affinity = 0, fresh = 0, spilled = 0, retries = 0, failed = 0, refused = 0;
@@ -62,6 +67,7 @@ class Proxy {
     http::Response response{};
   };
 
+  http::Task<> watch();
   http::Task<> complete(http::Exchange& exchange);
   http::Task<Result<Job>> read_job(http::Exchange& exchange);
   http::Task<> pass_on(http::Exchange& exchange, Job& job);
@@ -89,6 +95,8 @@ class Proxy {
   SteadyClock clock_;
   int64_t running_ = 0;
   Counts counts_;
+  std::promise<void> ended_;
+  std::future<void> watching_;
 };
 
 }  // namespace nereus::serving
