@@ -17,7 +17,7 @@ struct ClientOptions {
   double connect_seconds = 5;  ///< name, connection and TLS greeting
   double idle_seconds = 30;    ///< how long a connection waits for another request
   size_t max_idle = 512;       ///< connections of one origin that wait
-  std::string authorities{};     ///< PEM file of certificate authorities; "": the system's
+  std::string authorities{};   ///< PEM file of certificate authorities; "": the system's
   uint32_t max_header_bytes = 64 << 10;
 };
 

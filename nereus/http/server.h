@@ -14,9 +14,9 @@ namespace nereus::http {
 struct ServerOptions {
   std::string host = "127.0.0.1";  ///< address to listen at; 0.0.0.0 for all
   uint16_t port = 0;               ///< 0: any free one
-  std::string token{};               ///< requests must carry it as a bearer token; "": no check
+  std::string token{};             ///< requests must carry it as a bearer token; "": no check
   std::vector<std::string> open_paths = {"/health"};  ///< need no token
-  std::string certificate{}, key{};                       ///< PEM files for TLS; "": plain
+  std::string certificate{}, key{};                   ///< PEM files for TLS; "": plain
   uint32_t max_header_bytes = 64 << 10;
   uint64_t max_body_bytes = 64 << 20;
   size_t max_connections = 8192;  ///< beyond it the one that waits longest for a request is closed

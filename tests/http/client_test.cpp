@@ -149,8 +149,9 @@ TEST(Client, GarbageIsAnError) {
     const char* error;
   };
   for (const Case& c :
-       {Case{"what?\r\n\r\n", "expected HTTP/1.0 or HTTP/1.1"}, Case{"HTTP/1.1 99999 x\r\n\r\n", "malformed HTTP"},
-        Case{"", "no answer: the peer closed"}, Case{"HTTP/1.1 200 OK\r\nContent-Le", "no answer"},
+       {Case{"what?\r\n\r\n", "expected HTTP/1.0 or HTTP/1.1"},
+        Case{"HTTP/1.1 99999 x\r\n\r\n", "malformed HTTP"}, Case{"", "no answer: the peer closed"},
+        Case{"HTTP/1.1 200 OK\r\nContent-Le", "no answer"},
         Case{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", "malformed HTTP"}}) {
     const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address = {};
