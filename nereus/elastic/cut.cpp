@@ -305,8 +305,10 @@ std::string text_of(const std::vector<Missing>& missing) {
 Result<Cut> cut(const Places& places, const std::vector<ModelChange>& changes, PlaceSets& sets,
                 const CutOptions& options) {
   Cut result;
+  CutOptions each = options;
+  each.max_hops /= std::max<int64_t>(1, std::ssize(changes));
   for (size_t model = 0; model < changes.size(); ++model)
-    ModelCutter(places, changes[model], static_cast<int32_t>(model), sets, options, result).run();
+    ModelCutter(places, changes[model], static_cast<int32_t>(model), sets, each, result).run();
   if (options.recovery == Recovery::none && !result.missing.empty())
     return fail("no place holds {}: a checkpoint is needed", text_of(result.missing));
   return result;

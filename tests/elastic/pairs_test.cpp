@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "tests/elastic/world.h"
+#include "tests/elastic/needed.h"
 
 namespace nereus::elastic {
 namespace {

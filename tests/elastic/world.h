@@ -80,12 +80,4 @@ class World {
   std::vector<int64_t> memory_, peak_;
 };
 
-/// Bytes that the places of a plan need of another's moved state beyond what they hold, counted element by
-/// element: over all places, and over machines (what has to enter each once).
-struct Needed {
-  int64_t moved = 0, network = 0;
-};
-Needed needed_bytes(const cluster::Cluster& cluster, const plan::Job& job, const plan::Plan& from,
-                    const plan::Plan& to);
-
 }  // namespace nereus::elastic::test
