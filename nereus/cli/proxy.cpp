@@ -1,5 +1,7 @@
 #include "nereus/serving/proxy.h"
 
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -64,6 +66,7 @@ Status serve(Options& options) {
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   raise_file_limit();
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("proxy"));
   http::Loop loop;
   serving::Proxy proxy(loop, options.proxy);
   auto server = http::Server::start(loop, options.server, [&proxy](http::Exchange& exchange) -> http::Task<> {
