@@ -1,7 +1,6 @@
 #include "nereus/config/places.h"
 
 #include <algorithm>
-#include <ranges>
 
 namespace nereus::config {
 
@@ -11,8 +10,8 @@ void Places::add(std::string key, std::string place) {
 
 std::string Places::of(std::string_view key) const {
   const auto same = [&](const auto& entry) { return entry.first == key; };
-  const auto backwards = places_ | std::views::reverse;
-  if (const auto found = std::ranges::find_if(backwards, same); found != backwards.end())
+  // Not std::views::reverse, which clang 14 cannot compile from libstdc++ 12.
+  if (const auto found = std::find_if(places_.rbegin(), places_.rend(), same); found != places_.rend())
     return found->second;
   const std::string section = std::string(key) + ".";
   const auto inside = [&](const auto& entry) { return entry.first.starts_with(section); };

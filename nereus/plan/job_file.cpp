@@ -3,15 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "nereus/config/nearest_name.h"
 #include "nereus/config/text_file.h"
 #include "nereus/formats/json_file.h"
 #include "nereus/plan/known_models.h"
+#include "nereus/plan/length_file.h"
 
 namespace nereus::plan {
 
@@ -69,39 +67,6 @@ Status add_models(Job& job, const config::Document<JobSections>& document) {
     job.models.push_back({role, std::move(*config), section->lora_rank});
   }
   return {};
-}
-
-/// One positive number of tokens a line; empty lines and those that begin with # are passed over.
-Result<std::vector<int32_t>> read_lengths(const fs::path& file) {
-  const auto text = config::read_text_file(file);
-  if (!text) return pass(text);
-  std::vector<int32_t> lengths;
-  size_t begin = 0;
-  for (int line = 1; begin < text->size(); ++line) {
-    const size_t end = std::min(text->find('\n', begin), text->size());
-    std::string_view word(text->data() + begin, end - begin);
-    begin = end + 1;
-    while (!word.empty() && (word.back() == '\r' || word.back() == ' ')) word.remove_suffix(1);
-    if (word.empty() || word.front() == '#') continue;
-    int32_t value = 0;
-    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || stop != word.data() + word.size() || value < 0)
-      return fail("{}:{}: expected a number of tokens, found \"{}\"", file.string(), line, word);
-    lengths.push_back(value);
-  }
-  if (lengths.empty()) return fail("{}: expected one number of tokens a line, found none", file.string());
-  return lengths;
-}
-
-/// To the wanted mean, and no longer than the limit.
-void fit_lengths(std::vector<int32_t>& lengths, std::optional<double> mean, int64_t limit) {
-  const double sum = std::accumulate(lengths.begin(), lengths.end(), 0.0);
-  const double scale = mean && sum > 0 ? *mean * static_cast<double>(lengths.size()) / sum : 1;
-  for (auto& length : lengths) {
-    const double scaled = std::round(length * scale);
-    length = static_cast<int32_t>(std::clamp(scaled, 1.0, static_cast<double>(limit)));
-  }
-  std::ranges::sort(lengths);
 }
 
 Status add_lengths(Job& job, const config::Document<JobSections>& document) {
