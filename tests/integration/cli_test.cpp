@@ -89,7 +89,7 @@ TEST_F(Cli, ExitCodesAndMessages) {
       {{"train"}, 2, "", "JOB is required"},
       {{"train", "job.toml", "--resume", "--overwrite"}, 2, "", "excludes"},
       {{"train", "job.toml", "--run.steps"}, 2, "", "--run.steps: expected a value"},
-      {{"generate", "model", "hi", "--run.steps", "4"}, 2, "", "only train and eval"},
+      {{"generate", "model", "hi", "--run.steps", "4"}, 2, "", "only train, eval and simulate"},
       {{"generate", "model"}, 2, "", "either PROMPT or --jsonl"},
       {{"generate", "model", "hi", "--temperature", "-1"}, 2, "", "--temperature"},
       {{"train", "/nowhere/job.toml"}, 1, "", "nereus: error: /nowhere/job.toml"},
