@@ -335,6 +335,11 @@ TEST(Controller, LogsEachDecisionWithWhatCameOfIt) {
 }
 
 TEST(Controller, AStepWithoutASearchTakesUnderAMillisecond) {
+#ifdef NDEBUG
+  constexpr double kLimit = 1e-3;
+#else  // neither optimised nor, mostly, without sanitizers
+  constexpr double kLimit = 1e-2;
+#endif
   std::vector<std::string> names;
   for (int i = 0; i < 128; ++i) names.push_back("m" + std::to_string(i));
   for (const auto& cluster : {machines({"a"}), machines(names)}) {
@@ -355,7 +360,7 @@ TEST(Controller, AStepWithoutASearchTakesUnderAMillisecond) {
     std::sort(seconds.begin(), seconds.end());
     std::printf("%d devices: %.0f us a step without search (median)\n", cluster.devices(),
                 1e6 * seconds[seconds.size() / 2]);
-    EXPECT_LT(seconds[seconds.size() / 2], 1e-3) << cluster.devices() << " devices";
+    EXPECT_LT(seconds[seconds.size() / 2], kLimit) << cluster.devices() << " devices";
   }
 }
 
