@@ -23,7 +23,12 @@ void add_model(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
 void add_proxy(CLI::App& app, Action& action);
+void add_serve(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, const config::Overrides& overrides, Action& action);
+
+/// A bearer token from an environment variable, so that it is on no command line; "" where no variable is
+/// named.
+Result<std::string> token_of(const std::string& variable);
 
 /// Exit codes.
 inline constexpr int kSuccess = 0, kFailure = 1, kUsage = 2, kInterrupted = 130;

@@ -16,6 +16,7 @@ constexpr const char* kDescription =
     "  nereus train examples/addition.toml                 train by a job file\n"
     "  nereus eval runs/addition                           score what was trained\n"
     "  nereus generate MODEL \"Name three rivers.\"          sample an answer\n"
+    "  nereus serve MODEL                                  answer requests of OpenAI's API\n"
     "  nereus plan cluster.toml job.toml                   how a job is best run on a cluster\n"
     "  nereus train --help                                 more on a command\n";
 
@@ -46,6 +47,7 @@ int run(std::vector<std::string> arguments) {
   add_profile(app, action);
   add_proxy(app, action);
   add_simulate(app, *overrides, action);
+  add_serve(app, action);
   if (!arguments.empty() && !arguments[0].starts_with('-') && !has_command(app, arguments[0])) {
     std::cerr << "nereus: error: unknown command " << arguments[0] << "; nereus --help lists the commands\n";
     return kUsage;

@@ -42,14 +42,6 @@ Result<serving::BackendOptions> parse_backend(const std::string& text, const std
   return backend;
 }
 
-/// A token from an environment variable, so that it is on no command line.
-Result<std::string> token_of(const std::string& variable) {
-  if (variable.empty()) return std::string();
-  const char* value = std::getenv(variable.c_str());
-  if (!value || !*value) return fail("the environment variable {} has no token", variable);
-  return std::string(value);
-}
-
 /// Each stream takes two file descriptors.
 void raise_file_limit() {
   rlimit limit = {};

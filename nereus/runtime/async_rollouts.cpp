@@ -52,7 +52,8 @@ Status AsyncRollouts::start(const RolloutState& state, int64_t version) {
   queue_.trained(version);
   queue_.published(version);
   if (auto status = restore(state); !status) return status;
-  const ThreadShares shares = split_threads(parts_.job.async.sampler_threads);
+  const ThreadShares shares =
+      policy_->embedded() ? split_threads(parts_.job.async.sampler_threads) : ThreadShares{0, 1};
   sampler_ = std::thread([this, shares] {
     use_threads(shares.sampler);
     run_guarded([this] { return sample_loop(); });
@@ -125,14 +126,15 @@ Result<AsyncRollouts::Queue::Taken> AsyncRollouts::wait_for_batch() {
 
 std::string AsyncRollouts::stall(double seconds) const {
   const auto counts = queue_.counts();
+  const std::string trouble = policy_->trouble();
   const std::lock_guard lock(mutex_);
   const auto scoring = std::ssize(finished_);
   return fmt::format(
       "warning: training has waited {:.0f} s for completions: {} of {} groups are there, {} are being "
       "sampled, "
-      "{} wait for their rewards; {} may be untrained at once, {} tokens were sampled so far",
+      "{} wait for their rewards; {} may be untrained at once, {} tokens were sampled so far{}",
       seconds, counts.queued, parts_.job.data.prompts, counts.running - scoring, scoring, counts.room,
-      sampled_tokens_);
+      sampled_tokens_, trouble.empty() ? "" : "; " + trouble);
 }
 
 Status AsyncRollouts::trained(int64_t version) {

@@ -82,6 +82,8 @@ struct AsyncSection {
   int64_t sync_steps = 1;
   int64_t sampler_threads = 0;  ///< of run.threads; 0: half
   double stall_seconds = 60;
+  std::string server;            ///< URL of a server or proxy; empty: an embedded sampler
+  std::filesystem::path bucket;  ///< empty: the run's own
 };
 
 /// [eval]

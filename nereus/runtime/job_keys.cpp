@@ -133,6 +133,15 @@ void add_async(KeyTable<Job>& keys) {
   keys.add(
       "async.stall_seconds", [](auto& job) -> auto& { return job.async.stall_seconds; },
       "When training has waited so long for completions, a warning says what it waits for.", above(0));
+  keys.add(
+      "async.server", [](auto& job) -> auto& { return job.async.server; },
+      "URL of `nereus serve`, or of `nereus proxy` before several, that samples; its bearer token is in the "
+      "environment as NEREUS_TOKEN. Empty: this process samples.");
+  keys.add(
+      "async.bucket", [](auto& job) -> auto& { return job.async.bucket; },
+      "Folder through which new policies reach the servers, which must see it under the same path. Empty: "
+      "bucket/ "
+      "in the run's folder.");
 }
 
 void add_eval(KeyTable<Job>& keys) {

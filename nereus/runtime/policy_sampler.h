@@ -25,6 +25,11 @@ class PolicySampler {
   virtual Result<std::optional<int64_t>> adopt() = 0;
 
   virtual rollout::Generator& generator() = 0;
+
+  /// What keeps it from answering just now, for people; "" where nothing does. By any thread.
+  virtual std::string trouble() const { return ""; }
+  /// Whether sampling takes threads of this process.
+  virtual bool embedded() const = 0;
 };
 
 /// The actor's own engine: a new policy is a pointer.
@@ -35,6 +40,7 @@ class EmbeddedSampler : public PolicySampler {
   void hand_over(const model::Transformer& trained, int64_t version) override;
   Result<std::optional<int64_t>> adopt() override;
   rollout::Generator& generator() override { return actor_.engine(); }
+  bool embedded() const override { return true; }
 
  private:
   struct Handed {

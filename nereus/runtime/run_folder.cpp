@@ -12,7 +12,7 @@ namespace {
 
 Status remove_run(const fs::path& folder) {
   for (const char* name :
-       {"metrics.jsonl", "evaluations.jsonl", "completions", "checkpoints", "adapter", "model", "job.toml"}) {
+       {"metrics.jsonl", "evaluations.jsonl", "completions", "checkpoints", "adapter", "model", "bucket", "job.toml"}) {
     std::error_code error;
     fs::remove_all(folder / name, error);
     if (error) return fail("{}: cannot remove: {}", (folder / name).string(), error.message());

@@ -28,6 +28,7 @@ class RunFolder {
   std::filesystem::path evaluations_file() const { return path_ / "evaluations.jsonl"; }
   std::filesystem::path adapter() const { return path_ / "adapter"; }
   std::filesystem::path model() const { return path_ / "model"; }
+  std::filesystem::path bucket() const { return path_ / "bucket"; }
   CheckpointStore& checkpoints() { return checkpoints_; }
 
   /// Whether it held a run when it was opened.

@@ -1,11 +1,13 @@
 #include "nereus/runtime/train_loop.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "nereus/checkpoint/adapter.h"
 #include "nereus/checkpoint/write_model.h"
 #include "nereus/runtime/async_rollouts.h"
 #include "nereus/runtime/fingerprint.h"
+#include "nereus/runtime/remote_sampler.h"
 #include "nereus/runtime/sync_rollouts.h"
 
 namespace nereus::runtime {
@@ -20,10 +22,30 @@ int64_t count_tokens(const ScoredRollouts& rollouts) {
   return tokens;
 }
 
-std::unique_ptr<RolloutSource> make_rollouts(const RolloutParts& parts) {
-  if (parts.job.async.enabled)
-    return std::make_unique<AsyncRollouts>(parts, std::make_unique<EmbeddedSampler>(parts.actor));
-  return std::make_unique<SyncRollouts>(parts);
+Result<std::unique_ptr<PolicySampler>> make_sampler(const RolloutParts& parts, const RunFolder& run,
+                                                    const std::string& fingerprint) {
+  const AsyncSection& async = parts.job.async;
+  if (async.server.empty()) return std::make_unique<EmbeddedSampler>(parts.actor);
+  auto url = http::Url::parse(async.server);
+  if (!url) return fail("async.server: {}", url.error().message);
+  RemoteSamplerOptions options;
+  options.remote.url = std::move(*url);
+  if (const char* token = std::getenv("NEREUS_TOKEN")) options.remote.token = token;
+  options.bucket = async.bucket.empty() ? run.bucket() : async.bucket;
+  options.keep = static_cast<size_t>(async.max_staleness) + 1;
+  options.fingerprint = fingerprint;
+  options.base_model = parts.job.model.path.string();
+  auto sampler = RemoteSampler::connect(std::move(options));
+  if (!sampler) return pass(sampler);
+  return std::move(*sampler);
+}
+
+Result<std::unique_ptr<RolloutSource>> make_rollouts(const RolloutParts& parts, const RunFolder& run,
+                                                     const std::string& fingerprint) {
+  if (!parts.job.async.enabled) return std::make_unique<SyncRollouts>(parts);
+  auto sampler = make_sampler(parts, run, fingerprint);
+  if (!sampler) return pass(sampler);
+  return std::make_unique<AsyncRollouts>(parts, std::move(*sampler));
 }
 
 }  // namespace
@@ -74,7 +96,10 @@ Status TrainLoop::prepare() {
   auto fingerprint = model_fingerprint(job_.model.path);
   if (!fingerprint) return pass(fingerprint);
   state_.model_fingerprint = std::move(*fingerprint);
-  rollouts_ = make_rollouts({job_, actor_, encoder_, *stream_, *rewards_, progress_, clock_});
+  auto source = make_rollouts({job_, actor_, encoder_, *stream_, *rewards_, progress_, clock_}, folder_,
+                              state_.model_fingerprint);
+  if (!source) return pass(source);
+  rollouts_ = std::move(*source);
   if (auto status = resume(); !status) return status;
   warn_at_start();
   return open_logs();

@@ -1,0 +1,174 @@
+#include "nereus/runtime/remote_sampler.h"
+
+#include <algorithm>
+#include <array>
+#include <future>
+
+#include "nereus/base/clock.h"
+#include "nereus/checkpoint/adapter.h"
+#include "nereus/formats/mapped_file.h"
+
+namespace nereus::runtime {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array kFiles{"adapter_config.json", "adapter_model.safetensors"};
+
+/// The trained tensors change with the next step.
+checkpoint::Adapter copy_of(checkpoint::Adapter adapter) {
+  for (auto& [path, pair] : adapter.modules) pair = {pair.first.clone(), pair.second.clone()};
+  return adapter;
+}
+
+/// A folder beside the bucket's versions, removed with the object.
+class Draft {
+ public:
+  explicit Draft(const fs::path& bucket) : folder_(bucket / ".draft") {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+    fs::create_directories(folder_, ignored);
+  }
+  ~Draft() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  const fs::path& folder() const { return folder_; }
+
+ private:
+  fs::path folder_;
+};
+
+}  // namespace
+
+RemoteSampler::RemoteSampler(RemoteSamplerOptions options, serving::Bucket bucket)
+    : options_(std::move(options)),
+      bucket_(std::move(bucket)),
+      api_(serving::make_backend_api(serving::BackendKind::nereus)),
+      client_(std::make_unique<http::Client>(loop_)),
+      generator_(std::make_unique<serving::RemoteGenerator>(loop_, options_.remote)) {}
+
+RemoteSampler::~RemoteSampler() {
+  generator_.reset();
+  loop_.close();
+}
+
+Result<std::unique_ptr<RemoteSampler>> RemoteSampler::connect(RemoteSamplerOptions options) {
+  options.bucket = fs::absolute(options.bucket).lexically_normal();
+  auto bucket = serving::Bucket::open(options.bucket);
+  if (!bucket) return pass(bucket);
+  if (auto status = bucket->clean(); !status) return pass(status);
+  std::unique_ptr<RemoteSampler> sampler(new RemoteSampler(std::move(options), std::move(*bucket)));
+  if (auto status = sampler->check_server(); !status) return pass(status);
+  return sampler;
+}
+
+Result<http::Response> RemoteSampler::call(http::Request request, double seconds) {
+  if (!options_.remote.token.empty()) request.headers.set("Authorization", "Bearer " + options_.remote.token);
+  http::CallOptions call;
+  call.head_seconds = call.piece_seconds = call.total_seconds = seconds;
+  return loop_.run(client_->fetch(options_.remote.url, std::move(request), call));
+}
+
+Status RemoteSampler::check_server() {
+  http::Request request;
+  request.target = "/v1/models";
+  auto answer = call(std::move(request), options_.load_seconds);
+  if (!answer) return pass(answer);
+  auto served = serving::read_models(*answer);
+  if (!served) return fail("{}: {}", options_.remote.url.text(), served.error().message);
+  if (!served->fingerprint.empty() && served->fingerprint != options_.fingerprint)
+    return fail("{}: serves another base model than {}", options_.remote.url.text(), options_.base_model);
+  return {};
+}
+
+void RemoteSampler::hand_over(const model::Transformer& trained, int64_t version) {
+  Handed handed{version, copy_of(trained.adapter().value())};
+  const std::lock_guard lock(mutex_);
+  handed_ = std::move(handed);
+}
+
+Result<std::optional<int64_t>> RemoteSampler::adopt() {
+  std::optional<Handed> handed;
+  {
+    const std::lock_guard lock(mutex_);
+    handed = std::exchange(handed_, std::nullopt);
+  }
+  if (!handed) {
+    if (auto status = load_again(); !status) return pass(status);
+    return std::nullopt;
+  }
+  if (!offset_) {
+    const auto newest = bucket_.newest();
+    if (!newest) return pass(newest);
+    offset_ = std::max<int64_t>(0, newest->value_or(-1) + 1 - handed->version);
+  }
+  const int64_t number = handed->version + *offset_;
+  if (auto status = publish(*handed, number); !status) return pass(status);
+  if (auto status = load(number); !status) return pass(status);
+  servable_.push_back(number);
+  generator_->set_policy(serving::version_name(number), number, *offset_);
+  retire(number);
+  return handed->version;
+}
+
+Status RemoteSampler::publish(const Handed& handed, int64_t number) {
+  const Draft draft(options_.bucket);
+  if (auto status = checkpoint::write_adapter(draft.folder(), handed.adapter, options_.base_model); !status)
+    return status;
+  std::vector<std::shared_ptr<const formats::MappedFile>> maps;
+  std::vector<serving::NewFile> files;
+  for (const char* name : kFiles) {
+    auto map = formats::MappedFile::open(draft.folder() / name);
+    if (!map) return pass(map);
+    maps.push_back(std::move(*map));
+    files.push_back({name, maps.back()->bytes()});
+  }
+  auto manifest = bucket_.publish(number, handed.version, options_.fingerprint, files);
+  return manifest ? Status() : pass(manifest);
+}
+
+Status RemoteSampler::load(int64_t number) {
+  const std::string name = serving::version_name(number);
+  const auto answer = call(api_->load(name, bucket_.folder(number).string()), options_.load_seconds);
+  if (!answer) return pass(answer);
+  if (!api_->is_loaded(*answer, name))
+    return fail("{}: status {} for the adapter {}: {}", options_.remote.url.text(), answer->status, name,
+                answer->body.substr(0, 500));
+  return {};
+}
+
+/// While requests fail, a server may have been started again and lost its adapters.
+Status RemoteSampler::load_again() {
+  const double now = SteadyClock().now();
+  if (generator_->trouble().empty() || now - loaded_again_at_ < options_.remote.retry_seconds) return {};
+  loaded_again_at_ = now;
+  // A server that is not there yet is the generator's trouble already.
+  for (const int64_t number : servable_)
+    if (!load(number)) break;
+  return {};
+}
+
+http::Task<> RemoteSampler::unload(std::string name) {
+  http::Request request = api_->unload(name);
+  if (!options_.remote.token.empty()) request.headers.set("Authorization", "Bearer " + options_.remote.token);
+  // Answered when the last request that uses the adapter has ended.
+  http::CallOptions call;
+  call.head_seconds = call.piece_seconds = call.total_seconds = options_.remote.answer_seconds;
+  (void)co_await client_->fetch(options_.remote.url, std::move(request), call);
+}
+
+/// Lets the versions go that no sample can be trained with any more.
+void RemoteSampler::retire(int64_t newest) {
+  while (servable_.size() > options_.keep) {
+    loop_.spawn(unload(serving::version_name(servable_.front())));
+    servable_.erase(servable_.begin());
+  }
+  const int64_t oldest = servable_.front();
+  (void)bucket_.prune(options_.keep, [&](int64_t version) { return version >= oldest && version <= newest; });
+}
+
+}  // namespace nereus::runtime

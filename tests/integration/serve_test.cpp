@@ -1,0 +1,203 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "nereus/base/json.h"
+#include "nereus/http/client.h"
+#include "tests/integration/command.h"
+#include "tests/runtime/tiny_model.h"
+
+namespace nereus::integration {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+constexpr const char* kJob = R"([run]
+folder = "runs"
+steps = 12
+threads = 1
+checkpoint_every = 3
+[model]
+path = "tiny"
+[data]
+task = "addition"
+prompts = 2
+[[reward]]
+kind = "regex"
+pattern = "e"
+[generation]
+completions = 4
+max_new_tokens = 6
+[lora]
+rank = 4
+[train]
+learning_rate = 1e-2
+[async]
+enabled = true
+max_staleness = 2
+bucket = "bucket"
+)";
+
+class Serve : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    runtime::write_tiny_model(scratch_.path() / "tiny");
+    job_ = scratch_.write("job.toml", kJob).string();
+    fs::create_directory(scratch_.path() / "server");
+  }
+
+  /// A process that serves, and its URL once it is ready.
+  struct Server {
+    std::unique_ptr<Command> process;
+    std::string url;
+  };
+  Server start(const std::string& port = "0") const {
+    Server server;
+    server.process =
+        std::make_unique<Command>((scratch_.path() / "server").string(),
+                                  std::vector<std::string>{"serve", (scratch_.path() / "tiny").string(),
+                                                           "--port", port, "--threads", "1"});
+    for (int i = 0; i < 3000 && server.url.empty(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      const std::string out = server.process->out();
+      const size_t at = out.find("http://");
+      if (at != std::string::npos && out.find('\n', at) != std::string::npos)
+        server.url = out.substr(at, out.find('\n', at) - at);
+    }
+    EXPECT_FALSE(server.url.empty()) << server.process->err();
+    return server;
+  }
+  std::vector<std::string> train(const std::string& url, std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"train", job_, "--run.name", "one", "--async.server", url});
+    return more;
+  }
+  fs::path run() const { return scratch_.path() / "runs" / "one"; }
+
+  runtime::ScratchFolder scratch_;
+  std::string job_;
+};
+
+std::vector<Json> lines_of(const fs::path& file) {
+  std::vector<Json> lines;
+  std::istringstream text(runtime::file_text(file));
+  for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));
+  return lines;
+}
+
+bool reached(const fs::path& run, size_t steps) {
+  for (int i = 0; i < 6000; ++i) {
+    const std::string text =
+        fs::exists(run / "metrics.jsonl") ? runtime::file_text(run / "metrics.jsonl") : "";
+    if (static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) >= steps) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+/// All steps are there, no prompt was trained twice, and no sample was older than allowed.
+void expect_whole_run(const fs::path& run, int64_t steps) {
+  std::set<uint64_t> prompts;
+  for (int64_t step = 1; step <= steps; ++step) {
+    const auto lines = lines_of(run / "completions" / fmt::format("step-{:08}.jsonl", step));
+    EXPECT_EQ(lines.size(), 8U);
+    for (const Json& line : lines) {
+      EXPECT_LE(line["version"].get<int64_t>(), step - 1);
+      EXPECT_GE(line["version"].get<int64_t>(), step - 3);
+      if (line["completion"] == 0) {
+        EXPECT_TRUE(prompts.insert(line["prompt_id"].get<uint64_t>()).second) << "trained twice";
+      }
+    }
+  }
+  EXPECT_EQ(lines_of(run / "metrics.jsonl").size(), static_cast<size_t>(steps));
+}
+
+TEST_F(Serve, TrainsWithAServerInAnotherProcess) {
+  const Server server = start();
+  Command job(scratch_.path().string(), train(server.url));
+  EXPECT_EQ(job.wait(), 0) << job.err();
+  expect_whole_run(run(), 12);
+  // The newest versions stay in the bucket, older ones are gone.
+  std::set<std::string> versions;
+  for (const auto& entry : fs::directory_iterator(scratch_.path() / "bucket"))
+    versions.insert(entry.path().filename().string());
+  EXPECT_TRUE(versions.contains("policy-v12") || versions.contains("policy-v11"));
+  EXPECT_FALSE(versions.contains("policy-v0"));
+  for (const auto& line : lines_of(run() / "metrics.jsonl"))
+    EXPECT_LT(line["sampling/logp_difference/mean"].get<double>(), 0.5);
+  server.process->signal(SIGTERM);
+  EXPECT_EQ(server.process->wait(), 0) << server.process->err();
+}
+
+TEST_F(Serve, AServerKilledAndStartedAgainIsGivenItsAdapters) {
+  // Fault 17: a restarted server has lost its adapters [prime-rl 1564].
+  Server server = start();
+  const std::string port = server.url.substr(server.url.rfind(':') + 1);
+  Command job(scratch_.path().string(), train(server.url, {"--run.steps", "40"}));
+  ASSERT_TRUE(reached(run(), 4)) << job.err();
+  server.process->signal(SIGKILL);
+  server.process.reset();
+  server = start(port);
+  EXPECT_EQ(job.wait(), 0) << job.err();
+  expect_whole_run(run(), 40);
+}
+
+TEST_F(Serve, ATrainerKilledAndResumedNeverPublishesBackwards) {
+  // Fault 40: staleness has no bound after a resume [AReaL 1388].
+  const Server server = start();
+  {
+    Command job(scratch_.path().string(), train(server.url, {"--run.steps", "40"}));
+    ASSERT_TRUE(reached(run(), 8)) << job.err();
+    job.signal(SIGKILL);
+    EXPECT_EQ(job.wait(), 128 + SIGKILL);
+  }
+  Command job(scratch_.path().string(), train(server.url, {"--run.steps", "40", "--resume"}));
+  EXPECT_EQ(job.wait(), 0) << job.err();
+  expect_whole_run(run(), 40);
+}
+
+TEST_F(Serve, AnswersByOpenAisApi) {
+  const Server server = start();
+  http::Loop loop;
+  http::Client client(loop);
+  const auto ask = [&](const char* method, const char* path, const OrderedJson& body) {
+    const auto url = value_or_throw(http::Url::parse(server.url));
+    return value_or_throw(loop.run(client.fetch(url, http::json_request(method, path, body))));
+  };
+  const auto answer =
+      ask("POST", "/v1/completions", {{"prompt", {5, 6, 7}}, {"max_tokens", 4}, {"seed", 1}, {"n", 2}});
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const auto again =
+      ask("POST", "/v1/completions", {{"prompt", {5, 6, 7}}, {"max_tokens", 4}, {"seed", 1}, {"n", 2}});
+  EXPECT_EQ(Json::parse(answer.body)["choices"], Json::parse(again.body)["choices"]);
+  const auto chat = ask("POST", "/v1/chat/completions",
+                        {{"messages", {{{"role", "user"}, {"content", "hi"}}}}, {"max_tokens", 3}});
+  EXPECT_EQ(chat.status, 200) << chat.body;
+  EXPECT_EQ(ask("POST", "/v1/completions", {{"prompt", {5}}, {"model", "policy-v9"}}).status, 404);
+  EXPECT_EQ(ask("POST", "/v1/completions", {{"prompt", {999999}}}).status, 400);
+}
+
+TEST_F(Serve, BadCommandsAreRefused) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"serve", "nowhere"}, "nowhere"},
+      {{"serve", (scratch_.path() / "tiny").string(), "--adapter", "x"}, "NAME=FOLDER"},
+      {{"serve", (scratch_.path() / "tiny").string(), "--adapter", "x=nowhere"}, "nowhere"},
+      {train("ftp://x"), "async.server"},
+      {train("http://127.0.0.1:1"), "127.0.0.1:1"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    Command command(scratch_.path().string(), arguments);
+    const auto code = command.wait();
+    ASSERT_TRUE(code);
+    EXPECT_NE(*code, 0);
+    EXPECT_THAT(command.err(), HasSubstr(message));
+  }
+}
+
+}  // namespace
+}  // namespace nereus::integration
