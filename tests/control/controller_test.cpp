@@ -144,6 +144,20 @@ TEST(Controller, ChangesAtMostOnceInTenPercentOfNoise) {
   }
 }
 
+// What the test above would see if nothing held the controller back.
+TEST(Controller, WithoutItsGateItWouldFlapInNoise) {
+  const auto cluster = machines({"a", "b"});
+  World world(0.1, 1);
+  ControllerOptions open;
+  open.gate = {.min_gain = 0, .confidence = 0, .margin_steps = 0, .cool_down = 0, .warm_up_steps = 0};
+  open.drift = 0.01;
+  Controller controller(job(), open, costs(0));
+  controller.begin(cluster, 0, 200);
+  const int most = run(controller, world, cluster, 200, job());
+  std::printf("the same without a gate: %d changes in 200 steps\n", most);
+  EXPECT_GT(most, 1);
+}
+
 // Twice the devices make the step much faster; whether that is worth it depends on the transition.
 TEST(Controller, DeclinesATransitionThatCostsMoreThanItGains) {
   const auto small = machines({"a", "b"}), large = machines({"a", "b", "c", "d"});
