@@ -74,6 +74,7 @@ struct EngineThread::State {
   void run();
   void run_loader();
   void start(uint64_t number, const Active& active, rollout::Request request);
+  void submit(rollout::Request request);
   std::optional<Refusal> refusal(const std::string& model) const;
   void step();
   Result<std::vector<rollout::Group>> step_guarded();
@@ -99,7 +100,8 @@ struct EngineThread::State {
   std::map<std::string, std::vector<Done>> loading;
   std::optional<PauseMode> paused;
   std::vector<Done> pausing;
-  int failed_steps = 0;  // in a row
+  std::vector<rollout::Request> held;  // that came during a pause
+  int failed_steps = 0;                // in a row
   Stats counts;
 
   mutable std::mutex stats_mutex;
@@ -129,7 +131,6 @@ std::optional<Refusal> EngineThread::State::refusal(const std::string& model) co
     return Refusal{404, fmt::format("no model \"{}\" is served", model)};
   if (requests.size() > options.max_requests)
     return Refusal{429, fmt::format("{} requests run already; try again later", options.max_requests)};
-  if (paused && *paused != PauseMode::keep) return Refusal{503, "generation is paused"};
   return std::nullopt;
 }
 
@@ -139,9 +140,17 @@ void EngineThread::State::start(uint64_t number, const Active& active, rollout::
   if (auto refused = refusal(active.model)) return finish(number, tl::unexpected(std::move(*refused)));
   request.prompt_id = number;
   request.policy = active.model;
+  if (paused && *paused != PauseMode::keep) return held.push_back(std::move(request));
+  submit(std::move(request));
+}
+
+void EngineThread::State::submit(rollout::Request request) {
+  const uint64_t number = request.prompt_id;
+  const auto found = requests.find(number);
+  if (found == requests.end()) return;  // its client left while it was held
   const auto submitted = generator->submit(
       std::move(request),
-      [this, sink = active.sink](uint64_t, uint32_t completion, int32_t token, float logprob) {
+      [this, sink = found->second.sink](uint64_t, uint32_t completion, int32_t token, float logprob) {
         ++counts.tokens;
         return sink->on_token(completion, token, logprob);
       });
@@ -330,6 +339,7 @@ void EngineThread::pause(PauseMode mode, Done done) {
 void EngineThread::resume() {
   state_->work.push([state = state_.get()] {
     state->paused.reset();
+    for (auto& request : std::exchange(state->held, {})) state->submit(std::move(request));
     for (const auto& done : std::exchange(state->pausing, {})) done(fail("resumed before it had paused"));
   });
 }

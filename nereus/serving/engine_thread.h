@@ -64,7 +64,7 @@ class EngineThread {
   void load(std::string name, std::string path, Done done);
   /// Done when no request uses it; new ones are refused at once. Error: no such adapter.
   void unload(std::string name, Done done);
-  /// Done when nothing computes any more.
+  /// Done when nothing computes any more. Requests that come meanwhile wait for `resume`.
   void pause(PauseMode mode, Done done);
   void resume();
 
