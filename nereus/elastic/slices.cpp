@@ -71,7 +71,7 @@ class Slicer {
     if (cell.targets == 0) return;
     cell.sources = places_over(from_, col_begin, col_end, sets_);
     cell.recreate = places_over(recreate_, col_begin, col_end, sets_);
-    const int64_t rows = std::max<int64_t>(1, max_elements_ / (col_end - col_begin));
+    const int64_t rows = std::clamp<int64_t>(max_elements_ / (col_end - col_begin), 1, row_end - row_begin);
     for (int64_t row = row_begin; row < row_end; row += rows) {
       cell.box.row_begin = row;
       cell.box.row_end = std::min(row_end, row + rows);
