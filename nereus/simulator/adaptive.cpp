@@ -69,10 +69,18 @@ Result<double> cost(const plan::Job& job, const control::Move& move) {
   return transition->cost.total;
 }
 
+/// The controller's own, but that no search is cut short by a busy machine: a simulation gives the same
+/// everywhere.
+control::ControllerOptions options_of() {
+  control::ControllerOptions options;
+  options.search.deadline = 60;
+  return options;
+}
+
 }  // namespace
 
 Adaptive::Adaptive(const plan::Job& job)
-    : controller_(job, {}, [job](const control::Move& move) { return cost(job, move); }) {}
+    : controller_(job, options_of(), [job](const control::Move& move) { return cost(job, move); }) {}
 
 Answer Adaptive::begin(const View& view) {
   return answer(controller_.begin(view.cluster, view.now, view.steps_left));

@@ -66,6 +66,14 @@ bool read_three(std::string_view text, char separator, int64_t (&values)[3]) {
   return true;
 }
 
+std::vector<Reading> without_repeats(const std::vector<Reading>& all) {
+  std::vector<Reading> kept;
+  for (const auto& reading : all)
+    if (kept.empty() || kept.back().count != reading.count || &reading == &all.back())
+      kept.push_back(reading);
+  return kept;
+}
+
 /// Seconds since 1970 of a civil date and time (days by the algorithm of Hinnant, "chrono-compatible
 /// low-level date algorithms").
 bool read_moment(std::string_view date, std::string_view time, double& seconds) {
@@ -80,22 +88,20 @@ bool read_moment(std::string_view date, std::string_view time, double& seconds) 
   return true;
 }
 
-/// Times never run backwards, the first is 0, repeats are dropped.
+/// Times never run backwards, the first is 0, repeats are dropped but for the last, which says how long the
+/// trace is.
 std::vector<Reading> ordered(const std::vector<Reading>& raw) {
   std::vector<Reading> readings;
   double latest = raw.empty() ? 0 : raw.front().time;
   const double start = latest;
   for (const auto& reading : raw) {
     latest = std::max(latest, reading.time);
-    const double time = latest - start;
-    if (!readings.empty() && readings.back().time == time)
+    if (!readings.empty() && readings.back().time == latest - start)
       readings.back().count = reading.count;
-    else if (readings.empty() || readings.back().count != reading.count)
-      readings.push_back({time, reading.count});
+    else
+      readings.push_back({latest - start, reading.count});
   }
-  const auto same = [](const Reading& a, const Reading& b) { return a.count == b.count; };
-  readings.erase(std::unique(readings.begin(), readings.end(), same), readings.end());
-  return readings;
+  return without_repeats(readings);
 }
 
 using Readings = Result<std::vector<Reading>>;
@@ -224,15 +230,18 @@ std::vector<Reading> generate_availability(const GeneratedAvailability& options,
 std::vector<Reading> whole_machines(const std::vector<Reading>& readings, int32_t devices_each,
                                     int32_t most) {
   std::vector<Reading> machines;
-  for (const auto& reading : readings) {
-    const int32_t count = std::min(reading.count / devices_each, most);
-    if (machines.empty() || machines.back().count != count) machines.push_back({reading.time, count});
-  }
-  return machines;
+  for (const auto& reading : readings)
+    machines.push_back({reading.time, std::min(reading.count / devices_each, most)});
+  return without_repeats(machines);
 }
 
-Availability::Availability(std::vector<Reading> readings, double duration)
-    : readings_(std::move(readings)), duration_(std::max(duration, readings_.back().time)) {}
+Availability::Availability(std::vector<Reading> readings) : readings_(std::move(readings)) {
+  const size_t count = readings_.size();
+  duration_ = readings_.back().time;
+  // What was read last lasts as long as others did on average.
+  if (count > 1 && readings_[count - 2].count != readings_[count - 1].count)
+    duration_ += duration_ / static_cast<double>(count - 1);
+}
 
 double Availability::inside(double time) const {
   if (duration_ <= 0) return 0;

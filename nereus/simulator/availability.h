@@ -26,9 +26,9 @@ enum class TraceFormat : uint8_t { log, events, json, csv };
 /// By the text itself.
 Result<TraceFormat> trace_format(std::string_view text, const std::string& source);
 
-/// Readings in order of time, the first at 0, none that repeats the count before it. A time that runs
-/// backwards (a clock that was set, rows of two writers) counts as the latest time before it: what was read
-/// last holds. Errors name `source`, the line and what was expected.
+/// Readings in order of time, the first at 0, none but the last that repeats the count before it. A time that
+/// runs backwards (a clock that was set, rows of two writers) counts as the latest time before it: what was
+/// read last holds. Errors name `source`, the line and what was expected.
 Result<std::vector<Reading>> parse_availability(std::string_view text, const std::string& source);
 Result<std::vector<Reading>> read_availability(const std::filesystem::path& path);
 
@@ -40,14 +40,15 @@ struct GeneratedAvailability {
 };
 std::vector<Reading> generate_availability(const GeneratedAvailability& options, uint64_t seed);
 
-/// Whole machines of `devices_each`: counts are divided, rounded down, cut at `most`; repeats are dropped.
+/// Whole machines of `devices_each`: counts are divided, rounded down, cut at `most`; repeats are dropped as
+/// above.
 std::vector<Reading> whole_machines(const std::vector<Reading>& readings, int32_t devices_each, int32_t most);
 
 /// The trace read forwards and, past its last reading, backwards and forwards again, so that it has no end
 /// and no jump. REQUIRES: readings not empty.
 class Availability {
  public:
-  explicit Availability(std::vector<Reading> readings, double duration = 0);
+  explicit Availability(std::vector<Reading> readings);
 
   int32_t count(double time) const;
   /// The first moment after `time` at which the count changes; infinite where it never does.

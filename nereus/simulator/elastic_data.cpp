@@ -136,7 +136,9 @@ Answer ElasticData::after_step(const View& view, const control::Observation& obs
 
 Answer ElasticData::devices_changed(const View& view) {
   if (first_) return follow(view);
-  const auto found = plan::search(view.cluster, job_, {}, {});
+  plan::SearchOptions options;
+  options.deadline = 60;  // not cut short by a busy machine
+  const auto found = plan::search(view.cluster, job_, {}, options);
   if (found.best.empty()) return {Answer::Action::wait, {}, 0, 0, "no plan fits"};
   first_ = found.best.front().plan;
   first_devices_ = view.cluster.devices();

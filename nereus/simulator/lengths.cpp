@@ -174,7 +174,7 @@ StepLengths LengthCurve::sample(int64_t step, int64_t prompts, int64_t completio
   StepLengths lengths;
   for (int64_t p = 0; p < prompts; ++p) {
     const double spread = prompt_sigma * random.normal() - 0.5 * prompt_sigma * prompt_sigma;
-    const double prompt = std::clamp(now.prompt * std::exp(spread), 1.0, 4 * now.prompt);
+    const double prompt = std::clamp(now.prompt * std::exp(spread), 1.0, now.prompt + 0.5 * limit_);
     const double shared = random.normal();
     for (int64_t c = 0; c < completions; ++c) {
       const double own = completions == 1 ? shared : std::sqrt(0.5) * (shared + random.normal());

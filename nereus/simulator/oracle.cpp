@@ -48,9 +48,12 @@ Answer Oracle::out_of_memory(const View& view, const OutOfMemory& /*what*/) {
 }
 
 std::vector<plan::Plan> Oracle::proposals(const View& view, const plan::Job& job) const {
+  plan::SearchOptions options;
+  options.top = 8;
+  options.deadline = 60;  // not cut short by a busy machine
   std::vector<plan::Plan> plans;
   for (const auto& calibration : {constants_of(scenario_.world), plan::Calibration{}}) {
-    for (auto& candidate : plan::search(view.cluster, job, calibration, {.top = 8}).best)
+    for (auto& candidate : plan::search(view.cluster, job, calibration, options).best)
       if (std::ranges::find(plans, candidate.plan) == plans.end()) plans.push_back(std::move(candidate.plan));
   }
   return plans;

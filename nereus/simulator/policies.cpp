@@ -15,7 +15,9 @@ namespace nereus::simulator {
 namespace {
 
 Result<plan::Plan> best_plan(const plan::Job& job, const cluster::Cluster& cluster) {
-  auto found = plan::search(cluster, job, {}, {});
+  plan::SearchOptions options;
+  options.deadline = 60;  // not cut short by a busy machine
+  auto found = plan::search(cluster, job, {}, options);
   if (found.best.empty()) return fail("no plan fits the {} devices", cluster.devices());
   return std::move(found.best.front().plan);
 }

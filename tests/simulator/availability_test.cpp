@@ -30,6 +30,8 @@ TEST(Availability, Formats) {
 
 TEST(Availability, RepeatsAreDropped) {
   EXPECT_THAT(good("0,5\n60,5\n90,6\n"), ElementsAre(Reading{0, 5}, Reading{90, 6}));
+  // The last reading says how long the trace is.
+  EXPECT_THAT(good("0,5\n60,6\n90,6\n120,6\n"), ElementsAre(Reading{0, 5}, Reading{60, 6}, Reading{120, 6}));
 }
 
 // Rows of a real trace go back in time: the reading counts from the latest time before it.
@@ -71,7 +73,7 @@ TEST(Availability, WholeMachines) {
 }
 
 TEST(Availability, GoesBackAndForthForEver) {
-  const Availability trace({{0, 4}, {10, 2}, {30, 3}}, 40);
+  const Availability trace({{0, 4}, {10, 2}, {30, 3}, {40, 3}});
   const std::vector<std::pair<double, int32_t>> at{{0, 4},  {9, 4},  {10, 2}, {29, 2}, {35, 3}, {45, 3},
                                                    {51, 2}, {69, 2}, {71, 4}, {85, 4}, {91, 2}};
   for (const auto& [time, count] : at) EXPECT_EQ(trace.count(time), count) << time;
@@ -79,6 +81,9 @@ TEST(Availability, GoesBackAndForthForEver) {
   for (double time = 0; time < 130; time = trace.next_change(time)) changes.push_back(time);
   EXPECT_THAT(changes, ElementsAre(0, 10, 30, 50, 70, 90, 110));
   EXPECT_TRUE(std::isinf(Availability({{0, 4}}).next_change(5)));
+  // Without a reading that ends it, the last lasts as long as the others did on average.
+  EXPECT_EQ(Availability({{0, 4}, {100, 2}}).count(150), 2);
+  EXPECT_EQ(Availability({{0, 4}, {100, 2}}).next_change(100), 300);
 }
 
 TEST(Availability, GeneratedStaysInBounds) {

@@ -42,6 +42,15 @@ TEST(Lengths, SamplesHaveTheMeanOfTheirStep) {
   EXPECT_TRUE(std::ranges::is_sorted(curve.lengths(9).responses));
 }
 
+TEST(Lengths, LongPromptsLeaveRoomInTheContext) {
+  const LengthCurve curve({{200, 0, 2000}}, 10, 512, 1);
+  const auto lengths = curve.sample(0, 2000, 1, 0.5, 1);
+  for (size_t i = 0; i < lengths.prompts.size(); ++i) {
+    ASSERT_LE(lengths.prompts[i] + lengths.responses[i], 2512);
+    ASSERT_GE(lengths.responses[i], 1);
+  }
+}
+
 TEST(Lengths, SamplesDependOnSeedAndStepAlone) {
   const LengthCurve curve({{1000, 0.02, 300}}, 10, 4096, 1);
   EXPECT_EQ(curve.sample(3, 50, 4, 0.3, 7).responses, curve.sample(3, 50, 4, 0.3, 7).responses);
