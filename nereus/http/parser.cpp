@@ -13,6 +13,9 @@ namespace {
 
 // A line between chunks that has no end within so many bytes is an attack.
 constexpr size_t kMaxChunkLine = 16 << 10;
+// Beast 1.81 asserts that it is offered no fewer bytes of chunks once it has seen the last one's line; what
+// is left of a valid message is never shorter.
+constexpr size_t kLeastOfChunks = 5;
 
 struct Message {
   std::string method, target;
@@ -78,6 +81,7 @@ struct Parser::Impl {
   virtual bool done() const = 0;
   virtual bool started() const = 0;
   virtual bool keep_alive() const = 0;
+  virtual bool chunked() const = 0;
   Message message;
 };
 
@@ -99,6 +103,7 @@ struct Typed final : Base {
   bool done() const override { return parser.is_done(); }
   bool started() const override { return parser.got_some(); }
   bool keep_alive() const override { return parser.keep_alive(); }
+  bool chunked() const override { return parser.chunked(); }
   Collector<isRequest> parser;
 };
 
@@ -115,6 +120,7 @@ Parser::~Parser() = default;
 Parser::Parser(Parser&&) noexcept = default;
 
 tl::expected<size_t, ParseFailure> Parser::put(std::string_view input) {
+  if (head_done() && impl_->chunked() && input.size() < kLeastOfChunks) return size_t{0};
   ErrorCode code;
   const size_t taken = impl_->put(input, code);
   if (code == error::need_more) code = {};

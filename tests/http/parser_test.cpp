@@ -51,6 +51,8 @@ TEST(Parser, RequestsHoweverTheyAreCut) {
        "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
        "chunked\r\n\r\n5\r\nhello\r\n1;x=y\r\n!\r\n0\r\n\r\n",
        "POST", "/p", "hello!", "", true},
+      {"an empty body in chunks", "PUT /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "PUT",
+       "/p", "", "", true},
       {"trailer", "PUT /p HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Sum: 1\r\n\r\n",
        "PUT", "/p", "a", "", true},
       {"two in a row", "GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\n", "GET", "/1", "",
