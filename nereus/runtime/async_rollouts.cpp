@@ -48,7 +48,9 @@ AsyncRollouts::~AsyncRollouts() {
 
 Status AsyncRollouts::start(const RolloutState& state, int64_t version) {
   policy_->hand_over(parts_.actor.trained(), version);
-  if (auto adopted = policy_->adopt(); !adopted) return pass(adopted);
+  const auto adopted = policy_->adopt();
+  if (!adopted) return pass(adopted);
+  if (!*adopted) return fail("{}", policy_->trouble());
   queue_.trained(version);
   queue_.published(version);
   if (auto status = restore(state); !status) return status;

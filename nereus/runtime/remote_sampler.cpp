@@ -48,11 +48,12 @@ RemoteSampler::RemoteSampler(RemoteSamplerOptions options, serving::Bucket bucke
     : options_(std::move(options)),
       bucket_(std::move(bucket)),
       api_(serving::make_backend_api(serving::BackendKind::nereus)),
-      client_(std::make_unique<http::Client>(loop_)),
+      client_(std::make_shared<http::Client>(loop_)),
       generator_(std::make_unique<serving::RemoteGenerator>(loop_, options_.remote)) {}
 
 RemoteSampler::~RemoteSampler() {
   generator_.reset();
+  client_.reset();  // it ends on the open loop
   loop_.close();
 }
 
@@ -97,28 +98,55 @@ Result<std::optional<int64_t>> RemoteSampler::adopt() {
     const std::lock_guard lock(mutex_);
     handed = std::exchange(handed_, std::nullopt);
   }
-  if (!handed) {
-    if (auto status = load_again(); !status) return pass(status);
+  if (handed) {
+    auto number = publish(*handed);
+    if (!number) return pass(number);
+    unloaded_ = *number;
+  }
+  if (unloaded_) return load_new();
+  load_again();
+  return std::nullopt;
+}
+
+/// Servers that cannot take the new policy just now go on with the one they have, and are asked again.
+Result<std::optional<int64_t>> RemoteSampler::load_new() {
+  const double now = SteadyClock().now();
+  if (now < next_load_at_) return std::nullopt;
+  const int64_t number = *unloaded_;
+  if (auto status = load(number); !status) {
+    const std::lock_guard lock(mutex_);
+    if (load_trouble_.empty()) load_failing_since_ = now;
+    load_trouble_ = status.error().message;
+    next_load_at_ = now + options_.remote.retry_seconds;
+    if (now - load_failing_since_ > options_.remote.give_up_seconds) return pass(status);
     return std::nullopt;
   }
-  if (!offset_) {
-    const auto newest = bucket_.newest();
-    if (!newest) return pass(newest);
-    offset_ = std::max<int64_t>(0, newest->value_or(-1) + 1 - handed->version);
+  {
+    const std::lock_guard lock(mutex_);
+    load_trouble_.clear();
   }
-  const int64_t number = handed->version + *offset_;
-  if (auto status = publish(*handed, number); !status) return pass(status);
-  if (auto status = load(number); !status) return pass(status);
+  unloaded_.reset();
   servable_.push_back(number);
   generator_->set_policy(serving::version_name(number), number, *offset_);
   retire(number);
-  return handed->version;
+  return number - *offset_;
 }
 
-Status RemoteSampler::publish(const Handed& handed, int64_t number) {
+std::string RemoteSampler::trouble() const {
+  const std::lock_guard lock(mutex_);
+  return load_trouble_.empty() ? generator_->trouble() : load_trouble_;
+}
+
+/// Writes the adapter into the bucket; its number there.
+Result<int64_t> RemoteSampler::publish(const Handed& handed) {
+  if (!offset_) {
+    const auto newest = bucket_.newest();
+    if (!newest) return pass(newest);
+    offset_ = std::max<int64_t>(0, newest->value_or(-1) + 1 - handed.version);
+  }
   const Draft draft(options_.bucket);
   if (auto status = checkpoint::write_adapter(draft.folder(), handed.adapter, options_.base_model); !status)
-    return status;
+    return pass(status);
   std::vector<std::shared_ptr<const formats::MappedFile>> maps;
   std::vector<serving::NewFile> files;
   for (const char* name : kFiles) {
@@ -127,8 +155,10 @@ Status RemoteSampler::publish(const Handed& handed, int64_t number) {
     maps.push_back(std::move(*map));
     files.push_back({name, maps.back()->bytes()});
   }
+  const int64_t number = handed.version + *offset_;
   auto manifest = bucket_.publish(number, handed.version, options_.fingerprint, files);
-  return manifest ? Status() : pass(manifest);
+  if (!manifest) return pass(manifest);
+  return number;
 }
 
 Status RemoteSampler::load(int64_t number) {
@@ -142,23 +172,22 @@ Status RemoteSampler::load(int64_t number) {
 }
 
 /// While requests fail, a server may have been started again and lost its adapters.
-Status RemoteSampler::load_again() {
+void RemoteSampler::load_again() {
   const double now = SteadyClock().now();
-  if (generator_->trouble().empty() || now - loaded_again_at_ < options_.remote.retry_seconds) return {};
-  loaded_again_at_ = now;
-  // A server that is not there yet is the generator's trouble already.
+  if (generator_->trouble().empty() || now < next_load_at_) return;
+  next_load_at_ = now + options_.remote.retry_seconds;
   for (const int64_t number : servable_)
-    if (!load(number)) break;
-  return {};
+    if (!load(number)) return;  // it is not there yet, which the generator says
 }
 
 http::Task<> RemoteSampler::unload(std::string name) {
+  const auto client = client_;
   http::Request request = api_->unload(name);
   if (!options_.remote.token.empty()) request.headers.set("Authorization", "Bearer " + options_.remote.token);
   // Answered when the last request that uses the adapter has ended.
   http::CallOptions call;
   call.head_seconds = call.piece_seconds = call.total_seconds = options_.remote.answer_seconds;
-  (void)co_await client_->fetch(options_.remote.url, std::move(request), call);
+  (void)co_await client->fetch(options_.remote.url, std::move(request), call);
 }
 
 /// Lets the versions go that no sample can be trained with any more.

@@ -33,7 +33,7 @@ class RemoteSampler : public PolicySampler {
   void hand_over(const model::Transformer& trained, int64_t version) override;
   Result<std::optional<int64_t>> adopt() override;
   rollout::Generator& generator() override { return *generator_; }
-  std::string trouble() const override { return generator_->trouble(); }
+  std::string trouble() const override;
   bool embedded() const override { return false; }
 
  private:
@@ -44,9 +44,10 @@ class RemoteSampler : public PolicySampler {
 
   RemoteSampler(RemoteSamplerOptions options, serving::Bucket bucket);
   Status check_server();
-  Status publish(const Handed& handed, int64_t number);
+  Result<int64_t> publish(const Handed& handed);
+  Result<std::optional<int64_t>> load_new();
   Status load(int64_t number);
-  Status load_again();
+  void load_again();
   void retire(int64_t newest);
   Result<http::Response> call(http::Request request, double seconds);
   http::Task<> unload(std::string name);
@@ -55,13 +56,17 @@ class RemoteSampler : public PolicySampler {
   serving::Bucket bucket_;
   std::unique_ptr<serving::BackendApi> api_;
   http::Loop loop_;
-  std::unique_ptr<http::Client> client_;  ///< the loop's
+  std::shared_ptr<http::Client> client_;  ///< also of calls that nobody waits for
   std::unique_ptr<serving::RemoteGenerator> generator_;
-  std::vector<int64_t> servable_;  ///< numbers, oldest first
-  std::optional<int64_t> offset_;  ///< number minus version
-  double loaded_again_at_ = 0;
-  std::mutex mutex_;
-  std::optional<Handed> handed_;  ///< guarded by mutex_
+  std::vector<int64_t> servable_;    ///< numbers, oldest first
+  std::optional<int64_t> offset_;    ///< number minus version
+  std::optional<int64_t> unloaded_;  ///< published, not yet on the servers
+  double next_load_at_ = 0;
+  mutable std::mutex mutex_;
+  // Guarded by mutex_:
+  std::optional<Handed> handed_;
+  std::string load_trouble_;
+  double load_failing_since_ = 0;
 };
 
 }  // namespace nereus::runtime
