@@ -1,10 +1,25 @@
-// The only file that sees toml++: it costs several seconds to compile.
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
-
 #include <algorithm>
+#include <cctype>
 
 #include "nereus/config/config_value.h"
+#include "nereus/config/stray_character.h"
+
+namespace nereus::config {
+namespace {
+struct TomlSurprise {};
+[[noreturn]] void surprise() {
+  throw TomlSurprise();
+}
+}  // namespace
+}  // namespace nereus::config
+
+// The only file that sees toml++: it costs several seconds to compile. Where its parser asserts it has met
+// input that it did not expect, such as the header `[=]`: that is an error of the input, neither an abort
+// nor, without assertions, undefined behaviour.
+#undef NDEBUG
+#define TOML_EXCEPTIONS 1
+#define TOML_ASSERT(expr) ((expr) ? static_cast<void>(0) : nereus::config::surprise())
+#include <toml++/toml.h>
 
 namespace nereus::config {
 
@@ -81,15 +96,42 @@ class Lister {
   std::vector<Found> found_;
 };
 
+/// Of the first line that begins as a table's header and goes on as none; 0: none.
+size_t line_of_bad_header(std::string_view text) {
+  for (size_t line = 1; !text.empty(); ++line) {
+    const std::string_view current = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), current.size() + 1));
+    const size_t bracket = current.find_first_not_of(" \t");
+    if (bracket == std::string_view::npos || current[bracket] != '[') continue;
+    const size_t name = current.find_first_not_of(" \t[", bracket);
+    if (name == std::string_view::npos) continue;
+    const char first = current[name];
+    if (std::isalnum(static_cast<unsigned char>(first)) == 0 &&
+        std::string_view("_-\"'").find(first) == std::string_view::npos)
+      return line;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Result<std::vector<ConfigEntry>> parse_toml(std::string_view text, const std::string& source) {
-  const toml::parse_result parsed = toml::parse(text, source);
-  if (!parsed)
-    return fail("{}:{}: {}", source, parsed.error().source().begin.line, parsed.error().description());
-  Lister lister(source);
-  if (auto status = lister.table(parsed.table(), ""); !status) return pass(status);
-  return lister.take();
+  // In toml++ 3.3 such characters are undefined behaviour where they may be taken for space.
+  if (const size_t line = line_of_stray_character(text); line > 0)
+    return fail("{}:{}: a control character, or a letter with an accent and the like, has to stand in quotes",
+                source, line);
+  try {
+    const toml::table table = toml::parse(text, source);
+    Lister lister(source);
+    if (auto status = lister.table(table, ""); !status) return pass(status);
+    return lister.take();
+  } catch (const toml::parse_error& error) {
+    return fail("{}:{}: {}", source, error.source().begin.line, error.description());
+  } catch (const TomlSurprise&) {
+    const size_t line = line_of_bad_header(text);
+    const std::string place = line == 0 ? source : source + ":" + std::to_string(line);
+    return fail("{}: not TOML: expected the name of a table after [, or key = value", place);
+  }
 }
 
 }  // namespace nereus::config

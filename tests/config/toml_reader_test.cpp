@@ -34,6 +34,11 @@ TEST(ParseToml, BadTextNamesFileAndLine) {
       {"a = [\"x\", 2]\n", "t.toml:1: a: expected a list of strings"},
       {"[[a]]\nb = 1\n[[a]]\n", "t.toml:3: [[a]] number 1 is empty"},
       {"a = \"\xff\"\n", "t.toml:1: "},
+      // Found by the fuzzer: toml++ asserts on these, or worse where assertions are off.
+      {"a = 1\n[=]\n", "t.toml:2: not TOML: expected the name of a table after ["},
+      {"[[\x01chine]]\n", "t.toml:1: a control character"},
+      {"a = 1\n[\xcd\x92o\n", "t.toml:2: a control character, or a letter"},
+      {"name = é\n", "t.toml:1: a control character, or a letter"},
   };
   for (const auto& c : cases) {
     const auto entries = parse_toml(c.text, "t.toml");

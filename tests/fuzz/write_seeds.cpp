@@ -61,6 +61,13 @@ nereus::Status write_all(const std::filesystem::path& root) {
       {"completion/manifest",
        R"({"format": 1, "version": 1, "step": 1, "kind": "lora", "base": "b", "files": [{"name": "a", "bytes": 1,
            "sha256": "0000000000000000000000000000000000000000000000000000000000000000"}]})"},
+      {"toml/cluster",
+       "[network]\nlatency_us = 9\n[[machine]]\nname = \"a\"\ncount = 2\ndevice = \"H100\"\nnetwork_gb_s = "
+       "5e1\n"},
+      {"toml/own",
+       "[[machine]]\ndevice = \"x\"\nmemory_gb = 1\ntflops_bf16 = 2\nmemory_gb_s = 3\nlink_gb_s = "
+       "4\nhost_gb_s = 5\n"
+       "context_gb = 0.1\n"},
       {"json/values", R"([1, -2.5e3, true, null, "x\n\u00e9", {"a": []}])"},
   };
   for (const auto& [name, bytes] : seeds) {
