@@ -49,29 +49,40 @@ class Serve : public ::testing::Test {
   void SetUp() override {
     runtime::write_tiny_model(scratch_.path() / "tiny");
     job_ = scratch_.write("job.toml", kJob).string();
-    fs::create_directory(scratch_.path() / "server");
   }
 
   /// A process that serves, and its URL once it is ready.
   struct Server {
     std::unique_ptr<Command> process;
     std::string url;
+    std::string port() const { return url.substr(url.rfind(':') + 1); }
+    void kill() {
+      process->signal(SIGKILL);
+      process.reset();
+    }
   };
-  Server start(const std::string& port = "0") const {
-    Server server;
-    server.process =
-        std::make_unique<Command>((scratch_.path() / "server").string(),
-                                  std::vector<std::string>{"serve", (scratch_.path() / "tiny").string(),
-                                                           "--port", port, "--threads", "1"});
+  /// `name` is that of the folder for its output.
+  Server start(const std::string& name, const std::vector<std::string>& arguments) const {
+    const fs::path folder = scratch_.path() / name;
+    fs::create_directories(folder);
+    Server server{std::make_unique<Command>(folder.string(), arguments), ""};
     for (int i = 0; i < 3000 && server.url.empty(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       const std::string out = server.process->out();
-      const size_t at = out.find("http://");
-      if (at != std::string::npos && out.find('\n', at) != std::string::npos)
-        server.url = out.substr(at, out.find('\n', at) - at);
+      const size_t at = out.find("http://"), end = out.find_first_of(" \n", at);
+      if (at != std::string::npos && end != std::string::npos) server.url = out.substr(at, end - at);
     }
     EXPECT_FALSE(server.url.empty()) << server.process->err();
     return server;
+  }
+  Server serve(const std::string& name, const std::string& port = "0") const {
+    return start(name, {"serve", (scratch_.path() / "tiny").string(), "--port", port, "--threads", "1",
+                        "--grace", "2"});
+  }
+  Server proxy(const std::vector<const Server*>& servers, const std::string& port = "0") const {
+    std::vector<std::string> arguments = {"proxy", "--port", port};
+    for (const Server* server : servers) arguments.insert(arguments.end(), {"--backend", server->url});
+    return start("proxy", arguments);
   }
   std::vector<std::string> train(const std::string& url, std::vector<std::string> more = {}) const {
     more.insert(more.begin(), {"train", job_, "--run.name", "one", "--async.server", url});
@@ -118,7 +129,7 @@ void expect_whole_run(const fs::path& run, int64_t steps) {
 }
 
 TEST_F(Serve, TrainsWithAServerInAnotherProcess) {
-  const Server server = start();
+  const Server server = serve("server");
   Command job(scratch_.path().string(), train(server.url));
   EXPECT_EQ(job.wait(), 0) << job.err();
   expect_whole_run(run(), 12);
@@ -136,20 +147,19 @@ TEST_F(Serve, TrainsWithAServerInAnotherProcess) {
 
 TEST_F(Serve, AServerKilledAndStartedAgainIsGivenItsAdapters) {
   // Fault 17: a restarted server has lost its adapters [prime-rl 1564].
-  Server server = start();
-  const std::string port = server.url.substr(server.url.rfind(':') + 1);
+  Server server = serve("server");
+  const std::string port = server.port();
   Command job(scratch_.path().string(), train(server.url, {"--run.steps", "40"}));
   ASSERT_TRUE(reached(run(), 4)) << job.err();
-  server.process->signal(SIGKILL);
-  server.process.reset();
-  server = start(port);
+  server.kill();
+  server = serve("server", port);
   EXPECT_EQ(job.wait(), 0) << job.err();
   expect_whole_run(run(), 40);
 }
 
 TEST_F(Serve, ATrainerKilledAndResumedNeverPublishesBackwards) {
   // Fault 40: staleness has no bound after a resume [AReaL 1388].
-  const Server server = start();
+  const Server server = serve("server");
   {
     Command job(scratch_.path().string(), train(server.url, {"--run.steps", "40"}));
     ASSERT_TRUE(reached(run(), 8)) << job.err();
@@ -161,8 +171,49 @@ TEST_F(Serve, ATrainerKilledAndResumedNeverPublishesBackwards) {
   expect_whole_run(run(), 40);
 }
 
+TEST_F(Serve, TwoServersBehindAProxy) {
+  const Server a = serve("a"), b = serve("b");
+  const Server front = proxy({&a, &b});
+  Command job(scratch_.path().string(), train(front.url));
+  EXPECT_EQ(job.wait(), 0) << job.err();
+  expect_whole_run(run(), 12);
+}
+
+// Servers and proxy are killed again and again, and the trainer once; each comes back on its port.
+TEST_F(Serve, KilledProcessesLoseNoGroupAndTrainNoneTwice) {
+  // Faults 3 and 48: the first steps work, then a time-out [trl 3157]; weights stream to a dead peer [NeMo-RL
+  // 3944].
+  constexpr int64_t kSteps = 300;
+  Server a = serve("a"), b = serve("b");
+  Server front = proxy({&a, &b});
+  const std::vector<std::string> more = {"--run.steps", std::to_string(kSteps), "--run.checkpoint_every",
+                                         "10"};
+  auto job = std::make_unique<Command>(scratch_.path().string(), train(front.url, more));
+  ASSERT_TRUE(reached(run(), 3)) << job->err();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(25);
+  for (int turn = 0; std::chrono::steady_clock::now() < end; ++turn) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    if (turn == 4) {
+      job->signal(SIGKILL);
+      job->wait();
+      auto resumed = more;
+      resumed.emplace_back("--resume");
+      job = std::make_unique<Command>(scratch_.path().string(), train(front.url, resumed));
+    }
+    Server& victim = turn % 3 == 0 ? a : turn % 3 == 1 ? b : front;
+    const std::string port = victim.port();
+    victim.kill();
+    if (turn % 3 == 2)
+      front = proxy({&a, &b}, port);
+    else
+      victim = serve(turn % 3 == 0 ? "a" : "b", port);
+  }
+  EXPECT_EQ(job->wait(240), 0) << job->err();
+  expect_whole_run(run(), kSteps);
+}
+
 TEST_F(Serve, AnswersByOpenAisApi) {
-  const Server server = start();
+  const Server server = serve("server");
   http::Loop loop;
   http::Client client(loop);
   const auto ask = [&](const char* method, const char* path, const OrderedJson& body) {
