@@ -112,7 +112,8 @@ TEST(Schema, BadOverrides) {
   };
   const Case cases[] = {
       {{{"wheel.3.size", "1"}}, "--wheel.3.size: wheel.3.size: there are 2 [[wheel]], counted from 0"},
-      {{{"wheel.99999999999999999999.size", "1"}}, "wheel.99999999999999999999.size: expected a table [[wheel]]"},
+      {{{"wheel.99999999999999999999.size", "1"}},
+       "wheel.99999999999999999999.size: expected a table [[wheel]]"},
       {{{"limits.load", "much"}},
        "--limits.load: limits.load: expected a number greater than 0, found \"much\""},
       {{{"limits.laod", "1"}}, "--limits.laod: unknown key limits.laod; did you mean limits.load?"},
