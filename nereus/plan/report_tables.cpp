@@ -60,7 +60,7 @@ std::string describe_cluster(const cluster::Cluster& cluster) {
 std::string describe_search(const Report& report) {
   return fmt::format("{} placements in {} ms{}", grouped(report.considered),
                      short_number(1000 * report.search_seconds),
-                     report.complete ? "" : "; cut by the deadline");
+                     report.complete ? "" : "; not exhaustive (deadline or beam)");
 }
 
 std::string describe_speed(const Job& job, const StepTime& time) {
