@@ -150,8 +150,9 @@ Answer ElasticData::devices_changed(const View& view) {
 Answer ElasticData::follow(const View& view) {
   before_ = view.cluster;
   const auto scaled = scale_data(*first_, first_devices_, view.cluster.devices());
-  running_ = scaled ? best_variant(view.cluster, job_, *scaled) : std::nullopt;
-  if (!running_) return {Answer::Action::wait, {}, 0, 0, "not one replica fits"};
+  running_ = scaled && tuned_ ? best_variant(view.cluster, job_, *scaled) : scaled;
+  if (running_ && !plan::fits(view.cluster, job_, *running_)) running_.reset();
+  if (!running_) return {Answer::Action::wait, {}, 0, 0, "the plan does not fit"};
   return {Answer::Action::change, *running_, 0, 0, "the data axis follows the devices"};
 }
 

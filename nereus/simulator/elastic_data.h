@@ -2,20 +2,21 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "nereus/simulator/fixed_plan.h"
 
 namespace nereus::simulator {
 
-/// Tensor and pipeline sizes of the best plan for the first cluster stay; the data axis follows the number of
-/// devices. Within that, micro-batches, recomputation, ZeRO and leaving when idle are chosen anew at every
-/// change by the planner's own model, so that it is as good as its kind can be. Where not one replica fits it
-/// waits.
+/// The best plan for the first machines, of which the data axis alone follows the number of devices. Tuned:
+/// within its tensor and pipeline sizes micro-batches, recomputation, ZeRO and leaving when idle are chosen
+/// anew at every change by the planner's own model, so that it is as good as its kind can be. Where it does
+/// not fit it waits.
 class ElasticData final : public Policy {
  public:
-  explicit ElasticData(plan::Job job) : job_(std::move(job)) {}
+  ElasticData(plan::Job job, bool tuned) : job_(std::move(job)), tuned_(tuned) {}
 
-  std::string name() const override { return "elastic-data"; }
+  std::string name() const override { return tuned_ ? "elastic-data-tuned" : "elastic-data"; }
   Answer begin(const View& view) override;
   Answer after_step(const View& view, const control::Observation& observation) override;
   Answer devices_changed(const View& view) override;
@@ -25,6 +26,7 @@ class ElasticData final : public Policy {
   Answer follow(const View& view);
 
   plan::Job job_;
+  bool tuned_;
   std::optional<plan::Plan> first_;  ///< the plan that gives the sizes
   int32_t first_devices_ = 0;
   std::optional<plan::Plan> running_;

@@ -65,9 +65,9 @@ class LengthCurve {
   LengthCurve(std::vector<LengthStep> curve, int64_t steps, double limit, double variation);
 
   const LengthStep& at(int64_t step) const;
-  /// `prompts` times `completions` samples; completions of a prompt share its length, and half of the spread of
-  /// their responses. No prompt is longer than the mean and half the limit, and prompt and response together never
-  /// exceed the mean prompt and the limit: that is the context that a job states.
+  /// `prompts` times `completions` samples; completions of a prompt share its length, and half of the spread
+  /// of their responses. No prompt is longer than the mean and half the limit, and prompt and response
+  /// together never exceed the mean prompt and the limit: that is the context that a job states.
   StepLengths sample(int64_t step, int64_t prompts, int64_t completions, double prompt_variation,
                      uint64_t seed) const;
   /// The distribution itself, as the planner takes it.

@@ -41,7 +41,8 @@ Judge measured(const Scenario& scenario, const cluster::Cluster& cluster) {
 const std::vector<PolicyInfo>& known_policies() {
   static const std::vector<PolicyInfo> kPolicies{
       {"fixed", "the best plan for the first machines; waits while they are not all there"},
-      {"elastic-data", "tensor and pipeline sizes of that plan; the data axis follows the machines"},
+      {"elastic-data", "that plan, its tensor and pipeline sizes fixed; the data axis follows the machines"},
+      {"elastic-data-tuned", "the same, all else but those sizes chosen anew at every change"},
       {"separate-pools", "a pool for each model, tuned by exhaustive search, then fixed (OpenRLHF's way)"},
       {"shared-pool",
        "all models on all devices, one layout to train and one to generate, tuned, then fixed (verl's way)"},
@@ -56,7 +57,8 @@ Result<std::unique_ptr<Policy>> make_policy(const std::string& name, const Scena
   const auto& job = scenario.job;
   if (name == "fixed")
     return std::make_unique<FixedPlan>(name, [&job](const auto& cluster) { return best_plan(job, cluster); });
-  if (name == "elastic-data") return std::make_unique<ElasticData>(job);
+  if (name == "elastic-data" || name == "elastic-data-tuned")
+    return std::make_unique<ElasticData>(job, name != "elastic-data");
   if (name == "separate-pools")
     return std::make_unique<FixedPlan>(name, [&](const auto& cluster) {
       return separate_pools_plan(cluster, job, measured(scenario, cluster));

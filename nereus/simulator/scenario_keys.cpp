@@ -22,7 +22,8 @@ void add_simulation(Keys& keys) {
       "Worlds that every policy is run in.", between(1, 1000));
   keys.add(
       "simulation.policies", [](auto& s) -> auto& { return s.scenario.policies; },
-      "Policies to compare: fixed, elastic-data, separate-pools, shared-pool, adaptive, oracle.");
+      "Policies to compare: fixed, elastic-data, elastic-data-tuned, separate-pools, shared-pool, adaptive, "
+      "oracle.");
 }
 
 void add_availability(Keys& keys) {

@@ -34,6 +34,7 @@ TEST(Policies, OnlyThoseThatAdaptGoOnWithHalfTheMachines) {
   for (const auto& [name, goes_on] : std::vector<std::pair<std::string, bool>>{{"fixed", false},
                                                                                {"shared-pool", false},
                                                                                {"elastic-data", true},
+                                                                               {"elastic-data-tuned", true},
                                                                                {"adaptive", true},
                                                                                {"oracle", true}}) {
     const auto outcome = run(scenario, name);
