@@ -16,8 +16,9 @@ namespace {
 
 /// Whether a run may go on with another value of this key: it does not change what was computed so far.
 bool may_change(const std::string& difference) {
-  constexpr std::array<std::string_view, 6> kFree = {
-      "run.steps:", "run.threads:", "run.folder:", "run.checkpoint_every:", "run.keep_checkpoints:", "eval."};
+  constexpr std::array kFree = {
+      "run.steps:", "run.threads:",  "run.folder:",   "run.checkpoint_every:",  "run.keep_checkpoints:",
+      "eval.",      "async.server:", "async.bucket:", "async.sampler_threads:", "async.stall_seconds:"};
   return std::ranges::any_of(kFree, [&](std::string_view key) { return difference.starts_with(key); });
 }
 
