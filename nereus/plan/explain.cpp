@@ -37,9 +37,10 @@ Rejection slower(const Job& job, const Calibration& calibration, const Family& f
   const Option& best = *fastest(family);
   const StageTime time = stage_time(job, best.placement, best.grid->links, 1e18, calibration);
   if (best.seconds <= chosen_seconds) {
-    return {name_of(family), fmt::format("{:.2f} s against {:.2f} s with pp {} tp {}: faster alone, but not "
-                                         "together with the other stages",
-                                         best.seconds, chosen_seconds, chosen.layout.pp, chosen.layout.tp),
+    return {name_of(family),
+            fmt::format("{:.2f} s against {:.2f} s with pp {} tp {}: faster alone, but not "
+                        "together with the other stages",
+                        best.seconds, chosen_seconds, chosen.layout.pp, chosen.layout.tp),
             true};
   }
   return {name_of(family),

@@ -22,8 +22,8 @@ struct StalenessOptions {
 /// Joins generation and training: whole groups in, batches of a step out, with a bound on staleness. A group
 /// is admitted only while all that are not trained yet can still be trained within the bound: with the policy
 /// `published` and `version` steps trained, running + queued + taken ≤ (max_staleness + published + 1 -
-/// version) · batch. Counts of the past don't enter, so a resumed run keeps the bound (AReaL's rule, Fu et al.
-/// 2025, counts all groups since the start). Thread-safe; nothing is computed under its lock.
+/// version) · batch. Counts of the past don't enter, so a resumed run keeps the bound (AReaL's rule, Fu et
+/// al. 2025, counts all groups since the start). Thread-safe; nothing is computed under its lock.
 template <class Group>
 class StalenessQueue {
  public:

@@ -11,8 +11,8 @@ namespace fs = std::filesystem;
 namespace {
 
 Status remove_run(const fs::path& folder) {
-  for (const char* name :
-       {"metrics.jsonl", "evaluations.jsonl", "completions", "checkpoints", "adapter", "model", "bucket", "job.toml"}) {
+  for (const char* name : {"metrics.jsonl", "evaluations.jsonl", "completions", "checkpoints", "adapter",
+                           "model", "bucket", "job.toml"}) {
     std::error_code error;
     fs::remove_all(folder / name, error);
     if (error) return fail("{}: cannot remove: {}", (folder / name).string(), error.message());

@@ -34,7 +34,7 @@ struct PackedBatch {
 };
 
 struct PackingOptions {
-  int64_t max_rows = 512;    ///< of a batch; one completion that is longer still gets a batch of its own
+  int64_t max_rows = 512;     ///< of a batch; one completion that is longer still gets a batch of its own
   bool share_prompts = true;  ///< else the prompt is repeated before each of its completions
 };
 
