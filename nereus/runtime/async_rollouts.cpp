@@ -48,9 +48,7 @@ AsyncRollouts::~AsyncRollouts() {
 
 Status AsyncRollouts::start(const RolloutState& state, int64_t version) {
   policy_->hand_over(parts_.actor.trained(), version);
-  const auto adopted = policy_->adopt();
-  if (!adopted) return pass(adopted);
-  if (!*adopted) return fail("{}", policy_->trouble());
+  if (auto status = adopt_first(); !status) return status;
   queue_.trained(version);
   queue_.published(version);
   if (auto status = restore(state); !status) return status;
@@ -63,6 +61,18 @@ Status AsyncRollouts::start(const RolloutState& state, int64_t version) {
   scorer_ = std::thread([this] { run_guarded([this] { return score_loop(); }); });
   use_threads(shares.trainer);
   return {};
+}
+
+/// Nothing is sampled before the servers have the policy.
+Status AsyncRollouts::adopt_first() {
+  const Stopwatch watch(parts_.clock);
+  for (;;) {
+    const auto adopted = policy_->adopt();
+    if (!adopted) return pass(adopted);
+    if (*adopted) return {};
+    if (watch.seconds() > parts_.job.async.stall_seconds) return fail("{}", policy_->trouble());
+    std::this_thread::sleep_for(100ms);
+  }
 }
 
 Status AsyncRollouts::restore(const RolloutState& state) {

@@ -31,6 +31,7 @@ class AsyncRollouts : public RolloutSource {
 
  private:
   using Queue = rollout::StalenessQueue<ScoredRollouts>;
+  Status adopt_first();
   Status restore(const RolloutState& state);
   Result<Queue::Taken> wait_for_batch();
   std::string stall(double seconds) const;

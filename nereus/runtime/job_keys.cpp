@@ -132,7 +132,10 @@ void add_async(KeyTable<Job>& keys) {
       "Threads, of run.threads, that sample; the others train. 0: half.", at_least(0));
   keys.add(
       "async.stall_seconds", [](auto& job) -> auto& { return job.async.stall_seconds; },
-      "When training has waited so long for completions, a warning says what it waits for.", above(0));
+      "When training has waited so long for completions, a warning says what it waits for. At the start, how "
+      "long "
+      "a server may take to be there.",
+      above(0));
   keys.add(
       "async.server", [](auto& job) -> auto& { return job.async.server; },
       "URL of `nereus serve`, or of `nereus proxy` before several, that samples; its bearer token is in the "

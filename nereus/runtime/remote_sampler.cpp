@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <future>
+#include <thread>
 
 #include "nereus/base/clock.h"
 #include "nereus/checkpoint/adapter.h"
@@ -74,10 +76,22 @@ Result<http::Response> RemoteSampler::call(http::Request request, double seconds
   return loop_.run(client_->fetch(options_.remote.url, std::move(request), call));
 }
 
+/// A server may be about to come, or to come back.
+Result<http::Response> RemoteSampler::first_answer() {
+  const SteadyClock clock;
+  const Stopwatch watch(clock);
+  for (;;) {
+    http::Request request;
+    request.target = "/v1/models";
+    auto answer = call(std::move(request), options_.load_seconds);
+    const bool there = answer && answer->status < 500;
+    if (there || watch.seconds() > options_.start_seconds) return answer;
+    std::this_thread::sleep_for(std::chrono::duration<double>(options_.remote.retry_seconds));
+  }
+}
+
 Status RemoteSampler::check_server() {
-  http::Request request;
-  request.target = "/v1/models";
-  auto answer = call(std::move(request), options_.load_seconds);
+  const auto answer = first_answer();
   if (!answer) return pass(answer);
   auto served = serving::read_models(*answer);
   if (!served) return fail("{}: {}", options_.remote.url.text(), served.error().message);

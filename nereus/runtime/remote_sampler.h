@@ -18,6 +18,7 @@ struct RemoteSamplerOptions {
   size_t keep = 5;                ///< versions that stay servable
   std::string fingerprint;        ///< of the base model
   std::string base_model;         ///< path, for PEFT's base_model_name_or_path
+  double start_seconds = 60;      ///< at the start, for a server to be there
   double load_seconds = 60;       ///< for the servers to take a new adapter
 };
 
@@ -43,6 +44,7 @@ class RemoteSampler : public PolicySampler {
   };
 
   RemoteSampler(RemoteSamplerOptions options, serving::Bucket bucket);
+  Result<http::Response> first_answer();
   Status check_server();
   Result<int64_t> publish(const Handed& handed);
   Result<std::optional<int64_t>> load_new();

@@ -33,6 +33,7 @@ Result<std::unique_ptr<PolicySampler>> make_sampler(const RolloutParts& parts, c
   if (const char* token = std::getenv("NEREUS_TOKEN")) options.remote.token = token;
   options.bucket = async.bucket.empty() ? run.bucket() : async.bucket;
   options.keep = static_cast<size_t>(async.max_staleness) + 1;
+  options.start_seconds = async.stall_seconds;
   options.fingerprint = fingerprint;
   options.base_model = parts.job.model.path.string();
   auto sampler = RemoteSampler::connect(std::move(options));

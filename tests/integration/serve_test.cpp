@@ -268,7 +268,7 @@ TEST_F(Serve, BadCommandsAreRefused) {
       {{"serve", (scratch_.path() / "tiny").string(), "--adapter", "x"}, "NAME=FOLDER"},
       {{"serve", (scratch_.path() / "tiny").string(), "--adapter", "x=nowhere"}, "nowhere"},
       {train("ftp://x"), "async.server"},
-      {train("http://127.0.0.1:1"), "127.0.0.1:1"},
+      {train("http://127.0.0.1:1", {"--async.stall_seconds", "0.5"}), "127.0.0.1:1"},
   };
   for (const auto& [arguments, message] : cases) {
     Command command(scratch_.path().string(), arguments);
