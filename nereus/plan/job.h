@@ -62,7 +62,7 @@ struct Job {
   double gradient_bytes = 4;   ///< of an element of the gradients that are summed
   double reward_seconds = 0;   ///< of a step, outside the models (programs, services)
   int64_t logit_chunk = 1024;  ///< tokens whose logits exist at once; 0: those of a whole micro-batch
-  double utilization = 0.92;   ///< share of a device's memory that a plan may fill; the rest is for fragments
+  double utilization = 0.90;   ///< share of a device's memory that a plan may fill; the rest is for fragments
   /// The next step's completions are generated while this step trains, where both have devices of their own.
   bool asynchronous = false;
 

@@ -19,7 +19,7 @@ TEST(Moments, EveryStageOfEveryDevice) {
   EXPECT_EQ(all[0].device, 0);
   EXPECT_EQ(to_string(all[1].stage), "actor infer");
   EXPECT_EQ(all[23].device, 7);
-  EXPECT_EQ(all[0].limit, 0.92 * 80e9);
+  EXPECT_EQ(all[0].limit, 0.90 * 80e9);
 }
 
 TEST(Moments, IdleStateOfOthersIsThere) {
