@@ -72,6 +72,7 @@ class StubBackend {
     server_ = std::make_unique<TestServer>(
         [this](http::Exchange& exchange) -> http::Task<> { co_await handle(exchange); }, options_);
     url_ = server_->url();
+    loop_ = &server_->loop();
     options_.port = server_->port();
   }
 
@@ -100,7 +101,7 @@ class StubBackend {
 
   http::Task<> hang(http::Exchange& exchange) {
     const auto stop = exchange.stop();
-    (void)co_await server_->loop().sleep(60, stop);
+    (void)co_await loop_.load()->sleep(60, stop);
     ++abandoned;
   }
 
@@ -144,7 +145,7 @@ class StubBackend {
     ++completions;
     if (fault_ == Fault::slow) {
       const auto stop = exchange.stop();
-      if (!co_await server_->loop().sleep(0.2, stop)) ++abandoned;
+      if (!co_await loop_.load()->sleep(0.2, stop)) ++abandoned;
     }
     http::Response response = http::json_response(200, {{"object", "text_completion"}, {"model", model}});
     if (fault_ == Fault::error_500) response = error(500, "out of memory");
@@ -174,7 +175,7 @@ class StubBackend {
       if (!co_await exchange.write(event)) co_return;
       if (fault_ == Fault::break_off && i == 2) co_return;
       const auto stop = exchange.stop();
-      if (fault_ == Fault::slow && !co_await server_->loop().sleep(0.1, stop)) {
+      if (fault_ == Fault::slow && !co_await loop_.load()->sleep(0.1, stop)) {
         ++abandoned;
         co_return;
       }
@@ -191,6 +192,8 @@ class StubBackend {
   std::string root_ = "base-1", authorization_;
   http::Url url_;
   std::unique_ptr<TestServer> server_;
+  std::atomic<http::Loop*> loop_ =
+      nullptr;  ///< of the server; handlers read it while `kill` takes the server away
 };
 
 }  // namespace nereus::test
