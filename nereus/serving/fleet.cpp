@@ -224,7 +224,9 @@ http::Task<Status> Fleet::withdraw_now(const std::string& adapter, double wait_s
     co_return status;
   }
   withdrawn_.insert(adapter);
-  for (auto& backend : backends_) backend->adapters.erase(adapter);
+  // Who is being synced may have been given it just now, and unloads it in its next round.
+  for (auto& backend : backends_)
+    if (backend->state == BackendState::serving) backend->adapters.erase(adapter);
   ++counts_.withdrawn;
   co_return Status{};
 }
@@ -342,7 +344,10 @@ http::Task<> Fleet::sync(Backend& backend) {
     const bool complete = std::ranges::all_of(adapters_, [&](const auto& adapter) {
       return !backend.api->has_adapters() || backend.adapters.contains(adapter.first);
     });
-    if (!complete || changing_) continue;
+    const bool surplus = std::ranges::any_of(backend.adapters, [&](const auto& name) {
+      return withdrawn_.contains(name) && !adapters_.contains(name);
+    });
+    if (!complete || surplus || changing_) continue;
     backend.checks.succeed();
     backend.answers.succeed();
     apply(backend, BackendEvent::synced, "");
@@ -359,8 +364,10 @@ http::Task<Status> Fleet::sync_once(Backend& backend) {
   backend.models = served->models;
   if (!backend.api->has_adapters()) co_return Status{};
   for (const auto& [name, path] : served->adapters)
-    if (withdrawn_.contains(name) && !adapters_.contains(name))
+    if (withdrawn_.contains(name) && !adapters_.contains(name)) {
       (void)co_await call(backend, backend.api->unload(name), options_.load_seconds);
+      backend.adapters.erase(name);
+    }
   const auto wanted = adapters_;
   for (const auto& [name, path] : wanted) {
     if (backend.api->lists_adapters() && served->adapters.contains(name)) {
