@@ -274,11 +274,13 @@ Status AsyncRollouts::score_one(rollout::Group group) {
   auto scored =
       score({std::move(prompt)}, {std::move(group)}, parts_.rewards, parts_.encoder.tokenizer(), plan_.stops);
   if (!scored) return pass(scored);
-  if (worth_training(*scored))
+  const bool kept = worth_training(*scored);
+  // At once: a checkpoint must find the group running or queued, never running when it is already trained.
+  const std::lock_guard lock(mutex_);
+  if (kept)
     queue_.push(std::move(*scored), version);
   else
     queue_.abandon();
-  const std::lock_guard lock(mutex_);
   running_.erase(id);
   return {};
 }
