@@ -38,12 +38,13 @@ struct Engine::State {
         options(o),
         context(o.max_context > 0 ? std::min(o.max_context, m.config().context) : m.config().context),
         blocks(pool_blocks()),
-        scheduler({o.max_running, o.block_tokens, o.prefill_tokens}, blocks),
+        scheduler({o.max_running, o.block_tokens, o.prefill_tokens, o.prefix_cache}, blocks),
         cache(m.config().layers, kv_width(), blocks, o.block_tokens, cache_type(o.kv_element)) {}
 
   int64_t kv_width() const { return model.config().kv_heads * model.config().head_dim; }
   int64_t pool_blocks() const;
   Result<std::vector<Draw>> compute(Schedule schedule);
+  Result<std::vector<Draw>> compute_or_forget(Schedule schedule);
   at::Tensor distributions(const std::vector<at::Tensor>& hidden,
                            const std::vector<const GroupState*>& groups) const;
   void sample_all(std::vector<Draw>& draws, const at::Tensor& probabilities) const;
@@ -130,6 +131,18 @@ Result<std::vector<Draw>> Engine::State::compute(Schedule schedule) {
                   groups[row]->request.prompt_id);
   sample_all(draws, probabilities);
   return draws;
+}
+
+/// Computes a step. One that fails may leave blocks that do not hold what they were to hold.
+Result<std::vector<Draw>> Engine::State::compute_or_forget(Schedule schedule) {
+  try {
+    auto draws = compute(std::move(schedule));
+    if (!draws) scheduler.forget_all();
+    return draws;
+  } catch (...) {
+    scheduler.forget_all();
+    throw;
+  }
 }
 
 /// softmax(logits / temperature) of each row [rows, vocab].
@@ -227,7 +240,7 @@ Result<std::vector<rollout::Group>> Engine::step() {
   const at::NoGradGuard guard;
   Schedule schedule = state_->scheduler.next();
   if (!schedule.runs.empty() || !schedule.fresh.empty()) {
-    const auto draws = state_->compute(std::move(schedule));
+    const auto draws = state_->compute_or_forget(std::move(schedule));
     if (!draws) return pass(draws);
     for (const Draw& draw : *draws) state_->accept(draw);
   }
@@ -243,11 +256,21 @@ int64_t Engine::version() const {
 
 void Engine::set_policy(const std::string& name, int64_t version,
                         std::shared_ptr<const model::PackedAdapter> adapter) {
+  const auto replaced = state_->policies.find(name);
+  // With the engine's own policy the weights may have changed, which are everybody's.
+  if (name.empty())
+    state_->scheduler.forget_all();
+  else if (replaced != state_->policies.end())
+    state_->scheduler.forget(replaced->second.serial);
   state_->policies[name] = {version, std::move(adapter), ++state_->serial};
 }
 
 bool Engine::remove_policy(const std::string& name) {
-  return state_->policies.erase(name) > 0;
+  const auto found = state_->policies.find(name);
+  if (found == state_->policies.end()) return false;
+  state_->scheduler.forget(found->second.serial);
+  state_->policies.erase(found);
+  return true;
 }
 
 std::vector<std::string> Engine::policies() const {
@@ -259,8 +282,8 @@ std::vector<std::string> Engine::policies() const {
 
 Engine::Stats Engine::stats() const {
   const Scheduler& s = state_->scheduler;
-  return {s.running(),     s.waiting(),       s.pool().free(),  s.pool().total(),
-          s.preemptions(), state_->generated, state_->prefilled};
+  return {s.running(),       s.waiting(),       s.pool().free(), s.pool().total(),   s.preemptions(),
+          state_->generated, state_->prefilled, s.pool().kept(), s.prefix_queries(), s.prefix_hits()};
 }
 
 }  // namespace nereus::generation

@@ -16,6 +16,9 @@ struct EngineOptions {
   int64_t prefill_tokens = 2048;  ///< prompt tokens computed in one step
   int64_t max_context = 0;        ///< longest prompt with its completion; 0: the model's
   kernels::Element kv_element = kernels::Element::f32;
+  /// A prompt's full blocks stay in the pool while there is room, for prompts that begin alike. Off, a
+  /// request's log-probs do not depend on earlier ones, which training needs to resume bit by bit.
+  bool prefix_cache = false;
 };
 
 /// Continuous batching over a paged KV cache. A prompt is computed once for its whole group and its blocks
@@ -48,7 +51,10 @@ class Engine : public rollout::Generator {
     int64_t running = 0, waiting = 0, free_blocks = 0, total_blocks = 0;
     int64_t preemptions = 0;       ///< since the start
     int64_t generated_tokens = 0;  ///< since the start
-    int64_t prefill_tokens = 0;    ///< since the start
+    int64_t prefill_tokens = 0;    ///< since the start; computed, not found in the prefix cache
+    int64_t cached_blocks = 0;     ///< of the free ones: those that hold prefixes
+    int64_t prefix_queries = 0;    ///< prompt tokens looked up in the prefix cache since the start
+    int64_t prefix_hits = 0;       ///< those found
   };
   Stats stats() const;
 

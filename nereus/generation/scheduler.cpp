@@ -73,26 +73,54 @@ void Scheduler::schedule_running(Schedule& schedule) {
   }
 }
 
-/// Admits one completion of the group; false where it has to wait.
-bool Scheduler::admit_next(GroupState& group, int64_t& prefill, Schedule& schedule) {
-  Sequence& candidate = group.waiting.front();
-  const bool needs_prompt = !group.prompt_computed && group.prompt_blocks.empty();
-  const int64_t rows = (needs_prompt ? group.prompt_tokens() : 0) + candidate.tokens();
-  if (prefill > 0 && prefill + rows > options_.prefill_tokens) return false;
-  const int64_t prompt_blocks = needs_prompt ? blocks_for(group.prompt_tokens()) : 0;
+/// Whether there is room for the group's next completion, and for its prompt from token `known` on. Gives up
+/// idle prompts to make some.
+bool Scheduler::fits(const GroupState& group, int64_t known, int64_t prefill) {
+  const int64_t own = group.waiting.front().tokens();
+  if (prefill > 0 && prefill + group.prompt_tokens() - known + own > options_.prefill_tokens) return false;
+  const int64_t prompt_blocks =
+      blocks_for(group.prompt_tokens()) - static_cast<int64_t>(group.prompt_blocks.size());
   // Its next token and one more for each that runs, lest it is preempted at once.
-  const int64_t needed = prompt_blocks + blocks_for(candidate.tokens() + 1);
+  const int64_t needed = prompt_blocks + blocks_for(own + 1);
   const int64_t reserve = running_.empty() ? 0 : running();
   while (pool_.free() < needed + reserve)
     if (!reclaim_prompt(&group)) return false;
-  if (needs_prompt) {
-    pool_.take(prompt_blocks, group.prompt_blocks);
-    schedule.runs.push_back({&group, nullptr, 0, group.prompt_tokens()});
+  return true;
+}
+
+/// Takes the prompt's blocks and runs it from token `known` on.
+void Scheduler::begin_prompt(GroupState& group, int64_t known, Schedule& schedule) {
+  const auto& prompt = group.request.prompt;
+  pool_.take(blocks_for(group.prompt_tokens()) - static_cast<int64_t>(group.prompt_blocks.size()),
+             group.prompt_blocks);
+  schedule.runs.push_back({&group, nullptr, known, group.prompt_tokens() - known});
+  if (!options_.prefix_cache) return;
+  // A step stores keys and values before it reads them, so another prompt may share them in this very step.
+  pool_.keep(group.policy.serial, prompt, group.prompt_blocks);
+  prefix_queries_ += group.prompt_tokens();
+  prefix_hits_ += known;
+  if (!group.cached_tokens) group.cached_tokens = known;
+}
+
+/// Admits one completion of the group; false where it has to wait.
+bool Scheduler::admit_next(GroupState& group, int64_t& prefill, Schedule& schedule) {
+  const bool needs_prompt = group.prompt_blocks.empty();
+  int64_t known = needs_prompt ? 0 : group.prompt_tokens();
+  if (needs_prompt && options_.prefix_cache) {
+    // The last token is always computed: the first answer is drawn from its row.
+    group.prompt_blocks = pool_.take_prefix(
+        group.policy.serial, std::span(group.request.prompt).first(group.request.prompt.size() - 1));
+    known = static_cast<int64_t>(group.prompt_blocks.size()) * options_.block_tokens;
   }
-  prefill += rows;
-  Sequence& sequence = running_.emplace_back(std::move(candidate));
+  if (!fits(group, known, prefill)) {
+    if (needs_prompt) pool_.give_back(group.prompt_blocks);
+    return false;
+  }
+  if (needs_prompt) begin_prompt(group, known, schedule);
+  Sequence& sequence = running_.emplace_back(std::move(group.waiting.front()));
   group.waiting.pop_front();
   ++group.running;
+  prefill += group.prompt_tokens() - known + sequence.tokens();
   take_blocks(sequence);
   if (sequence.tokens() == 0)
     schedule.fresh.push_back(&sequence);
@@ -151,7 +179,8 @@ std::vector<rollout::Group> Scheduler::take_finished() {
     pool_.give_back(group.prompt_blocks);
     std::sort(group.finished.begin(), group.finished.end(),
               [](const auto& a, const auto& b) { return a.index < b.index; });
-    done.push_back({group.request.prompt_id, std::move(group.request.prompt), std::move(group.finished)});
+    done.push_back({group.request.prompt_id, std::move(group.request.prompt), std::move(group.finished),
+                    group.cached_tokens.value_or(0)});
     it = groups_.erase(it);
   }
   return done;

@@ -23,13 +23,17 @@ struct Schedule {
 
 struct SchedulerOptions {
   int64_t max_running = 64, block_tokens = 16, prefill_tokens = 2048;
+  bool prefix_cache = false;
 };
 
 /// Decides what runs: admits in the order of arrival while blocks are free, and when they run out gives up
-/// idle prompts first, then the sequence admitted last, which is computed again later. Not thread-safe.
+/// idle prompts first, then the sequence admitted last, which is computed again later. With a prefix cache a
+/// prompt's full blocks are found by later prompts, and by those that begin in the same step. Not
+/// thread-safe.
 class Scheduler {
  public:
-  Scheduler(SchedulerOptions options, int64_t total_blocks) : options_(options), pool_(total_blocks) {}
+  Scheduler(SchedulerOptions options, int64_t total_blocks)
+      : options_(options), pool_(total_blocks, options.block_tokens) {}
 
   void add(rollout::Request request, rollout::TokenCallback on_token, Policy policy = {});
   /// What to compute now; the blocks for it are taken. Empty only where nothing waits or runs.
@@ -40,12 +44,18 @@ class Scheduler {
   void cancel(uint64_t prompt_id);
   /// Takes out the groups that are done.
   std::vector<rollout::Group> take_finished();
+  /// Cached prefixes of this policy (Policy::serial) are true no longer; or all are.
+  void forget(uint64_t policy) { pool_.forget(policy); }
+  void forget_all() { pool_.forget_all(); }
 
   bool idle() const { return groups_.empty(); }
   bool knows(uint64_t prompt_id) const;
   int64_t running() const { return static_cast<int64_t>(running_.size()); }
   int64_t waiting() const;
   int64_t preemptions() const { return preemptions_; }
+  /// Prompt tokens looked up in the prefix cache, and those found there.
+  int64_t prefix_queries() const { return prefix_queries_; }
+  int64_t prefix_hits() const { return prefix_hits_; }
   const BlockPool& pool() const { return pool_; }
   int64_t blocks_for(int64_t tokens) const {
     return (tokens + options_.block_tokens - 1) / options_.block_tokens;
@@ -58,13 +68,15 @@ class Scheduler {
   void schedule_running(Schedule& schedule);
   void admit(Schedule& schedule);
   bool admit_next(GroupState& group, int64_t& prefill, Schedule& schedule);
+  bool fits(const GroupState& group, int64_t known, int64_t prefill);
+  void begin_prompt(GroupState& group, int64_t known, Schedule& schedule);
   std::list<Sequence>::iterator place(Sequence& sequence);
 
   SchedulerOptions options_;
   BlockPool pool_;
   std::list<GroupState> groups_;  ///< by arrival
   std::list<Sequence> running_;   ///< by admission
-  int64_t preemptions_ = 0;
+  int64_t preemptions_ = 0, prefix_queries_ = 0, prefix_hits_ = 0;
 };
 
 }  // namespace nereus::generation

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "nereus/model/packed_adapter.h"
@@ -18,7 +19,7 @@ struct GroupState;
 struct Policy {
   int64_t version = 0;
   std::shared_ptr<const model::PackedAdapter> adapter;
-  uint64_t serial = 0;  ///< order in which policies were given: rows of a batch are sorted by it
+  uint64_t serial = 0;  ///< order in which policies were given: rows are sorted, prefixes cached by it
 };
 
 /// A completion on its way. Its tokens' keys and values lie in `blocks`, those of the prompt in the group's.
@@ -40,6 +41,7 @@ struct GroupState {
   std::vector<int64_t> prompt_blocks;  ///< empty where the prompt is not in the cache
   bool prompt_computed = false;        ///< the blocks hold the prompt's keys and values
   at::Tensor last_hidden;              ///< [1, hidden] of the prompt's last token: first tokens come from it
+  std::optional<int64_t> cached_tokens;  ///< of the prompt, found in the prefix cache when it first ran
   std::deque<Sequence> waiting;
   int64_t running = 0;
   std::vector<rollout::Completion> finished;

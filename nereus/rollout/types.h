@@ -43,6 +43,7 @@ struct Group {
   uint64_t prompt_id = 0;  ///< number of the prompt in the run's data stream
   Tokens prompt;
   std::vector<Completion> completions;
+  int64_t cached_tokens = 0;  ///< of the prompt, that were found in a cache rather than computed
 };
 
 /// A prompt to be completed `count` times.

@@ -1,7 +1,6 @@
 #include "nereus/generation/engine.h"
 
 #include <gtest/gtest.h>
-#include <torch/csrc/autograd/grad_mode.h>
 
 #include <cmath>
 #include <fstream>
@@ -9,25 +8,10 @@
 
 #include "nereus/base/json.h"
 #include "nereus/train/policy.h"
-#include "tests/golden/golden_file.h"
+#include "tests/generation/tiny_policy.h"
 
 namespace nereus::generation {
 namespace {
-
-model::Transformer tiny() {
-  const auto source = value_or_throw(checkpoint::Source::open(golden::folder() / "model" / "tiny_grouped"));
-  return value_or_throw(model::Transformer::load(source));
-}
-
-rollout::Request request(uint64_t id, rollout::Tokens prompt, uint32_t count, int32_t max_new = 12) {
-  rollout::Request r;
-  r.prompt_id = id;
-  r.prompt = std::move(prompt);
-  r.count = count;
-  r.seed = 42;
-  r.sampling.max_new_tokens = max_new;
-  return r;
-}
 
 std::vector<rollout::Request> several(uint32_t count = 5) {
   return {request(0, {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3}, count),
@@ -67,11 +51,10 @@ TEST(Engine, TokensDoNotDependOnBatchPoolOrOrder) {
   model::Transformer model = tiny();
   const model::Transformer packed = model.packed(kernels::Element::f32);
   const auto expected = generate(packed, several());
-  const int64_t block =
-      2 * 2 * 2 * 8 * 4 * 4;  // tiny_grouped: two layers, two heads of 8, blocks of 4 tokens
   for (const EngineOptions& options :
        {EngineOptions{.max_running = 1}, EngineOptions{.max_running = 4, .block_tokens = 4},
-        EngineOptions{.kv_bytes = 16 * block, .block_tokens = 4}, EngineOptions{.prefill_tokens = 1}}) {
+        EngineOptions{.kv_bytes = 16 * kTinyBlockBytes, .block_tokens = 4},
+        EngineOptions{.prefill_tokens = 1}}) {
     const auto groups = generate(packed, several(), options);
     for (size_t g = 0; g < groups.size(); ++g)
       for (size_t i = 0; i < groups[g].completions.size(); ++i)
@@ -86,8 +69,7 @@ TEST(Engine, TokensDoNotDependOnBatchPoolOrOrder) {
 TEST(Engine, SmallPoolPreemptsAndStillFinishes) {
   model::Transformer model = tiny();
   const model::Transformer packed = model.packed(kernels::Element::f32);
-  const int64_t block = 2 * 2 * 2 * 8 * 4 * 4;
-  Engine engine(packed, {.kv_bytes = 12 * block, .block_tokens = 4});
+  Engine engine(packed, {.kv_bytes = 12 * kTinyBlockBytes, .block_tokens = 4});
   EXPECT_EQ(engine.stats().total_blocks, 12);
   const auto groups = value_or_throw(rollout::generate_all(engine, several()));
   EXPECT_GT(engine.stats().preemptions, 0);
@@ -125,9 +107,7 @@ TEST(Engine, CallbackSeesEachTokenAndCanStop) {
     seen.push_back(token);
     return seen.size() < 3;
   }));
-  std::vector<rollout::Group> done;
-  while (!engine.idle())
-    for (auto& group : value_or_throw(engine.step())) done.push_back(std::move(group));
+  const auto done = run_out(engine);
   ASSERT_EQ(done.size(), 1U);
   EXPECT_EQ(done[0].completions[0].tokens, seen);
   EXPECT_EQ(done[0].completions[0].finish, rollout::Finish::stop);
@@ -152,15 +132,6 @@ TEST(Engine, VersionsStandOnEveryToken) {
   for (const auto& group : groups)
     for (const auto& completion : group.completions)
       EXPECT_EQ(completion.versions, std::vector<int64_t>(completion.tokens.size(), 7));
-}
-
-std::shared_ptr<const model::PackedAdapter> random_adapter(uint64_t seed) {
-  model::Transformer model = tiny();
-  value_or_throw(model.add_lora(model::LoraOptions{.rank = 4, .alpha = 8}, seed));
-  const at::NoGradGuard guard;
-  for (auto& parameter : model.parameters())
-    if (parameter.name.ends_with("lora_B")) parameter.tensor.fill_(0.03 * static_cast<double>(seed));
-  return model.packed_adapter();
 }
 
 TEST(Engine, AdaptersOfOneBatchAnswerAsEachAlone) {
@@ -221,9 +192,7 @@ TEST(Engine, RequestsKeepThePolicyThatTheyBeganWith) {
   value_or_throw(engine.step());
   EXPECT_TRUE(engine.remove_policy("policy"));
   EXPECT_FALSE(engine.remove_policy("policy"));
-  std::vector<rollout::Group> done;
-  while (!engine.idle())
-    for (auto& group : value_or_throw(engine.step())) done.push_back(std::move(group));
+  const auto done = run_out(engine);
   ASSERT_EQ(done.size(), 2U);
   for (const auto& group : done) {
     const bool first = group.prompt_id == 1;
