@@ -48,6 +48,10 @@ void add_engine(CLI::App& serve, Options& options) {
   serve.add_option("--kv-memory-mb", command.kv_memory_mb, "Memory for keys and values, in MiB")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  serve
+      .add_option("--prefix-cache", command.prefix_cache,
+                  "Keep prompts' keys and values for prompts that begin alike")
+      ->capture_default_str();
   serve.add_option("--max-requests", command.max_requests, "Requests that run or wait; more get status 429")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -30,6 +30,7 @@ SamplerOptions sampler_options(const ServeCommand& command) {
   options.engine.max_running = command.max_running;
   options.engine.kv_bytes = command.kv_memory_mb << 20;
   options.engine.kv_element = options.dtype;
+  options.engine.prefix_cache = command.prefix_cache;
   return options;
 }
 

@@ -21,6 +21,7 @@ struct ServeCommand {
   int64_t max_requests = 1024;  ///< that run or wait; more get 429
   int64_t max_running = 64;     ///< completions that decode at once
   int64_t kv_memory_mb = 1024;
+  bool prefix_cache = true;  ///< prompts that begin alike share keys and values
   bool bf16 = false;
   int64_t threads = 0;
   uint64_t seed = 0;  ///< of requests without one

@@ -80,12 +80,13 @@ void CompletionAnswer::add_ids(OrderedJson& json, const rollout::Tokens& tokens,
   json["token_ids"] = rollout::Tokens(tokens.begin() + static_cast<ptrdiff_t>(first), tokens.end());
 }
 
-OrderedJson CompletionAnswer::usage() const {
+OrderedJson CompletionAnswer::usage(const rollout::Group& group) const {
   size_t completion = 0;
   for (const auto& choice : choices_) completion += choice.tokens.size();
   return {{"prompt_tokens", prompt_.size()},
           {"completion_tokens", completion},
-          {"total_tokens", prompt_.size() + completion}};
+          {"total_tokens", prompt_.size() + completion},
+          {"prompt_tokens_details", {{"cached_tokens", group.cached_tokens}}}};
 }
 
 OrderedJson CompletionAnswer::chunk(uint32_t completion, const std::string& text, const OrderedJson& finish) {
@@ -132,7 +133,7 @@ std::vector<OrderedJson> CompletionAnswer::last_chunks(const CompletionEnd& end)
   if (request_.include_usage) {
     OrderedJson last = frame(request_.chat ? "chat.completion.chunk" : "text_completion");
     last["choices"] = OrderedJson::array();
-    last["usage"] = usage();
+    last["usage"] = usage(*end.group);
     chunks.push_back(std::move(last));
   }
   return chunks;
@@ -161,7 +162,7 @@ OrderedJson CompletionAnswer::whole(const CompletionEnd& end) const {
   }
   OrderedJson answer = frame(request_.chat ? "chat.completion" : "text_completion");
   answer["choices"] = choices;
-  answer["usage"] = usage();
+  answer["usage"] = usage(*end.group);
   return answer;
 }
 

@@ -38,7 +38,7 @@ class CompletionAnswer {
   OrderedJson chunk(uint32_t completion, const std::string& text, const OrderedJson& finish);
   OrderedJson logprobs_json(const Choice& choice, size_t first) const;
   void add_ids(OrderedJson& json, const rollout::Tokens& tokens, size_t first) const;
-  OrderedJson usage() const;
+  OrderedJson usage(const rollout::Group& group) const;
 
   const CompletionRequest& request_;
   const std::string id_;

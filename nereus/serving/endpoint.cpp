@@ -274,6 +274,10 @@ http::Response Endpoint::metrics() const {
   page.value(static_cast<double>(stats.running));
   page.counter("nereus_serve_generated_tokens_total", "Tokens sampled.");
   page.value(static_cast<double>(stats.tokens));
+  page.counter("nereus_serve_prefix_cache_queries_total", "Prompt tokens of requests that finished.");
+  page.value(static_cast<double>(stats.prompt_tokens));
+  page.counter("nereus_serve_prefix_cache_hits_total", "Those of them that were found in the prefix cache.");
+  page.value(static_cast<double>(stats.cached_tokens));
   page.counter("nereus_serve_step_seconds_total", "Time in the engine's steps.");
   page.value(stats.step_seconds);
   page.gauge("nereus_serve_adapters", "Adapters loaded.");

@@ -121,6 +121,10 @@ void EngineThread::State::finish(uint64_t number, tl::expected<rollout::Group, R
     ++(group.error().status >= 500 ? counts.failed : counts.refused);
   else
     ++counts.finished;
+  if (group) {
+    counts.prompt_tokens += group->prompt.size();
+    counts.cached_tokens += static_cast<uint64_t>(group->cached_tokens);
+  }
   active.sink->on_end(std::move(group));
 }
 

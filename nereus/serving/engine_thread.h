@@ -75,8 +75,9 @@ class EngineThread {
     size_t running = 0;  ///< requests
     bool paused = false;
     uint64_t accepted = 0, finished = 0, refused = 0, failed = 0, cancelled = 0, tokens = 0;
-    double step_seconds = 0;  ///< in steps, since the start
-    std::string broken;       ///< why it computes no more; "" while it does
+    uint64_t prompt_tokens = 0, cached_tokens = 0;  ///< of requests that finished; found in a prefix cache
+    double step_seconds = 0;                        ///< in steps, since the start
+    std::string broken;                             ///< why it computes no more; "" while it does
     std::vector<Adapter> adapters;
   };
   Stats stats() const;

@@ -26,6 +26,7 @@ class FakeGenerator final : public rollout::Generator {
     int submitted = 0, cancelled = 0, steps = 0;
     std::vector<rollout::Request> requests;
     double step_seconds = 0;
+    int64_t cached_tokens = 0;  ///< of each prompt, as a prefix cache would say
   };
   explicit FakeGenerator(std::shared_ptr<Script> script) : script_(std::move(script)) {}
 
@@ -39,6 +40,7 @@ class FakeGenerator final : public rollout::Generator {
     Active active{std::move(request), std::move(on_token), {}};
     active.group.prompt_id = active.request.prompt_id;
     active.group.prompt = active.request.prompt;
+    active.group.cached_tokens = script_->cached_tokens;
     for (uint32_t i = 0; i < active.request.count; ++i)
       active.group.completions.push_back({.index = i, .tokens = {}, .logprobs = {}, .versions = {}});
     active.running = active.request.count;

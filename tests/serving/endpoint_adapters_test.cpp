@@ -1,0 +1,66 @@
+#include "tests/formats/scratch_folder.h"
+#include "tests/serving/endpoint_fixture.h"
+
+namespace nereus::serving {
+namespace {
+
+using test::get;
+using testing::HasSubstr;
+
+// Rollouts keep using the base model: requests name the exact version [ms-swift 9855].
+TEST_F(EndpointTest, Fault10_AdaptersAnswerUnderTheirNamesOnly) {
+  start();
+  ASSERT_EQ(ask_json("/v1/load_lora_adapter", {{"lora_name", "policy-v7"}, {"lora_path", "/x"}})["status"],
+            "ok");
+  const Json answer =
+      complete({{"prompt", {1}}, {"model", "policy-v7"}, {"max_tokens", 50}, {"return_token_ids", true}});
+  EXPECT_EQ(answer["choices"][0]["text"], "I am policy-v7");
+  EXPECT_EQ(answer["choices"][0]["policy_versions"][0][0], 7);
+  EXPECT_EQ(answer["model"], "policy-v7");
+  EXPECT_EQ(complete({{"prompt", {1}}, {"model", "base"}, {"stop", "."}})["choices"][0]["text"],
+            "Hello wörld");
+  complete({{"prompt", {1}}, {"model", "policy-v8"}}, 404);
+  const Json models = Json::parse(ask(get("/v1/models")).body);
+  EXPECT_EQ(models["data"][1]["id"], "policy-v7");
+  EXPECT_EQ(models["data"][1]["parent"], "base");
+  EXPECT_EQ(models["data"][0]["fingerprint"], "f1");
+  ASSERT_EQ(ask_json("/v1/unload_lora_adapter", {{"lora_name", "policy-v7"}})["status"], "ok");
+  complete({{"prompt", {1}}, {"model", "policy-v7"}}, 404);
+}
+
+// A flag re-reads the adapter from disk at every step: loaded once [SkyRL 1606].
+TEST_F(EndpointTest, Fault12_AnAdapterIsReadOnce) {
+  start();
+  for (int i = 0; i < 3; ++i) ask_json("/v1/load_lora_adapter", {{"lora_name", "a"}, {"lora_path", "/x"}});
+  for (int i = 0; i < 3; ++i) complete({{"prompt", {1}}, {"model", "a"}});
+  EXPECT_EQ(loads_, 1);
+  EXPECT_THAT(
+      ask_json("/v1/load_lora_adapter", {{"lora_name", "a"}, {"lora_path", "/y"}}, 400)["error"]["message"]
+          .get<std::string>(),
+      HasSubstr("a: is loaded already, from /x"));
+}
+
+TEST_F(EndpointTest, AdaptersThatCannotBeLoaded) {
+  const test::ScratchFolder folder;
+  EndpointOptions options;
+  options.adapter_root = folder.path();
+  start(options, {.adapter_slots = 1});
+  const auto load = [&](const char* name, const char* path) {
+    return ask_json("/v1/load_lora_adapter", {{"lora_name", name}, {"lora_path", path}},
+                    400)["error"]["message"]
+        .get<std::string>();
+  };
+  EXPECT_THAT(load("../a", "x"), HasSubstr("\"lora_name\": expected"));
+  EXPECT_THAT(load("base", "x"), HasSubstr("is the name of the base model"));
+  EXPECT_THAT(load("a", "../x"), HasSubstr("is not within"));
+  EXPECT_THAT(load("a", "/etc"), HasSubstr("is not within"));
+  EXPECT_THAT(load("a", ""), HasSubstr("expected the folder of an adapter"));
+  EXPECT_THAT(load("a", "missing"), HasSubstr("no adapter_config.json"));
+  EXPECT_EQ(ask_json("/v1/load_lora_adapter", {{"lora_name", "a"}, {"lora_path", "x"}})["status"], "ok");
+  // Load before unload exceeds the slots and evicts a live policy [trl 7017].
+  EXPECT_THAT(load("b", "x"), HasSubstr("all 1 adapter slots are in use; unload one first"));
+  ask_json("/v1/unload_lora_adapter", {{"lora_name", "b"}}, 404);
+}
+
+}  // namespace
+}  // namespace nereus::serving

@@ -1,0 +1,124 @@
+#include <chrono>
+#include <thread>
+
+#include "tests/http/raw_socket.h"
+#include "tests/serving/endpoint_fixture.h"
+
+namespace nereus::serving {
+namespace {
+
+using test::eventually;
+using test::get;
+using test::post;
+using testing::HasSubstr;
+
+// One failed generation kills the worker [trl 7176].
+TEST_F(EndpointTest, Fault45_AFailedStepFailsItsRequestsAlone) {
+  start();
+  {
+    const std::lock_guard lock(script_->mutex);
+    script_->failing_steps = 1;
+  }
+  EXPECT_THAT(complete({{"prompt", {1}}}, 500)["error"]["message"].get<std::string>(),
+              HasSubstr("the logits are not finite"));
+  EXPECT_EQ(complete({{"prompt", {1}}})["choices"].size(), 1U);
+  EXPECT_EQ(ask(get("/health")).status, 200);
+}
+
+// The trainer waits hours after the generators died: a fatal error reaches it [NeMo-RL 3488].
+TEST_F(EndpointTest, Fault44_AnEngineThatKeepsFailingSaysSo) {
+  start();
+  {
+    const std::lock_guard lock(script_->mutex);
+    script_->failing_steps = 100;
+  }
+  complete({{"prompt", {1}}}, 500);
+  EXPECT_TRUE(eventually([&] { return ask(get("/health")).status == 503; }));
+  EXPECT_THAT(complete({{"prompt", {1}}}, 503)["error"]["message"].get<std::string>(),
+              HasSubstr("the engine failed 3 times in a row"));
+}
+
+TEST_F(EndpointTest, AClientThatLeavesEndsItsRequest) {
+  start();
+  script_->step_seconds = 0.002;
+  {
+    test::RawSocket socket(server_->port());
+    const std::string body = R"({"prompt": [1], "max_tokens": 100000, "stream": true})";
+    ASSERT_TRUE(socket.send(
+        fmt::format("POST /v1/completions HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", body.size(), body)));
+    socket.receive_until("data:");
+  }
+  EXPECT_TRUE(eventually([&] { return engine_->stats().cancelled == 1; }));
+  const std::lock_guard lock(script_->mutex);
+  EXPECT_EQ(script_->cancelled, 1);
+}
+
+TEST_F(EndpointTest, RequestsBeyondTheLimitAreTurnedAway) {
+  start({}, {.max_requests = 1});
+  script_->step_seconds = 0.002;
+  test::RawSocket socket(server_->port());
+  const std::string body = R"({"prompt": [1], "max_tokens": 100000})";
+  ASSERT_TRUE(socket.send(
+      fmt::format("POST /v1/completions HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", body.size(), body)));
+  ASSERT_TRUE(eventually([&] { return engine_->stats().running == 1; }));
+  const auto answer = ask(post("/v1/completions", R"({"prompt": [1]})"));
+  EXPECT_EQ(answer.status, 429);
+  EXPECT_EQ(answer.headers.get("Retry-After"), "1");
+}
+
+// Deadlock when pausing with many requests outstanding: pause works under full load [verl 7990].
+TEST_F(EndpointTest, Fault6_PausesAndResumesUnderLoad) {
+  start();
+  script_->step_seconds = 0.001;
+  std::vector<std::jthread> asking;
+  std::atomic<int> whole = 0, aborted = 0;
+  const auto ask_many = [&](int count) {
+    for (int i = 0; i < count; ++i)
+      asking.emplace_back([&] {
+        test::TestClient client;
+        const auto got = client.fetch(url_, post("/v1/completions", R"({"prompt": [1], "max_tokens": 60})"));
+        ASSERT_TRUE(got);
+        const std::string reason = Json::parse(got->body)["choices"][0]["finish_reason"];
+        ++(reason == "length" ? whole : aborted);
+      });
+  };
+  ask_many(24);
+  ASSERT_TRUE(eventually([&] { return engine_->stats().running == 24; }));
+  ASSERT_EQ(ask(post("/pause?mode=keep", "")).status, 200);
+  const int paused_at = steps();
+  EXPECT_EQ(engine_->stats().running, 24U);
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  EXPECT_EQ(steps(), paused_at);
+  ASSERT_EQ(ask(post("/resume", "")).status, 200);
+  asking.clear();
+  EXPECT_EQ(whole, 24);
+  ask_many(8);
+  ASSERT_TRUE(eventually([&] { return engine_->stats().running == 8; }));
+  ASSERT_EQ(ask(post("/pause?mode=abort", "")).status, 200);
+  asking.clear();
+  EXPECT_EQ(aborted, 8);  // with the tokens that they had
+  ASSERT_EQ(ask(post("/resume", "")).status, 200);
+  ask_many(8);
+  ASSERT_TRUE(eventually([&] { return engine_->stats().running > 0; }));
+  ASSERT_EQ(ask(post("/pause?mode=wait", "")).status, 200);
+  const int ended = whole;
+  EXPECT_LE(engine_->stats().running, static_cast<size_t>(32 - ended));  // those that came late wait
+  ASSERT_EQ(ask(post("/resume", "")).status, 200);
+  asking.clear();
+  EXPECT_EQ(whole, 32);
+}
+
+TEST_F(EndpointTest, Metrics) {
+  start();
+  complete({{"prompt", {1}}, {"max_tokens", 3}});
+  EXPECT_TRUE(eventually([&] {
+    const std::string page = ask(get("/metrics")).body;
+    return page.find("nereus_serve_requests_total{result=\"finished\"} 1\n") != std::string::npos &&
+           page.find(
+               "# TYPE nereus_serve_generated_tokens_total counter\nnereus_serve_generated_tokens_total "
+               "3\n") != std::string::npos;
+  }));
+}
+
+}  // namespace
+}  // namespace nereus::serving
