@@ -22,6 +22,7 @@ DecodeCost::DecodeCost(const cluster::DeviceKind& kind, const Link& link, const 
   compute_per_kv_ = forward_flops(config, size, layout.tp, 0, 2, 0) / flops;
   message_bytes_ = weight_bytes * static_cast<double>(config.hidden);
   overhead_ = calibration.decode_overhead;
+  overhead_per_sequence_ = calibration.sequence_overhead;
 }
 
 DecodeStep DecodeCost::step(double batch, double context) const {
@@ -31,7 +32,7 @@ DecodeStep DecodeCost::step(double batch, double context) const {
   step.compute = part * (compute_per_token_ + context * compute_per_kv_);
   step.communication = 2 * layers_ * all_reduce(link_, tp_, part * message_bytes_);
   if (pp_ > 1) step.communication += pp_ * (part * message_bytes_ / tp_ / link_.bandwidth + link_.latency);
-  step.overhead = overhead_;
+  step.overhead = overhead_ + batch * overhead_per_sequence_;
   return step;
 }
 

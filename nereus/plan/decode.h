@@ -28,7 +28,8 @@ class DecodeCost {
   int32_t tp_, pp_;
   double weights_, kv_per_token_;              ///< seconds
   double compute_per_token_, compute_per_kv_;  ///< seconds
-  double layers_, message_bytes_, overhead_;
+  double layers_, message_bytes_;
+  double overhead_, overhead_per_sequence_;  ///< seconds
 };
 
 /// What generation of one step takes on its slowest replica.

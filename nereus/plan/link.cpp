@@ -29,11 +29,12 @@ class Crossings {
   Link link(double inside) const {
     constexpr double kNone = std::numeric_limits<double>::infinity();
     Link result{within_ ? inside : kNone, cluster_.link_latency};
-    for (size_t machine = 0; machine < shares_.size(); ++machine) {
-      if (shares_[machine] == 0) continue;
+    for (size_t index = 0; index < shares_.size(); ++index) {
+      if (shares_[index] == 0) continue;
+      const cluster::Machine& machine = cluster_.machines[index];
       result.latency = cluster_.network_latency;
-      result.bandwidth =
-          std::min(result.bandwidth, cluster_.machines[machine].network_bandwidth / shares_[machine]);
+      result.bandwidth = std::min(
+          {result.bandwidth, machine.network_bandwidth / shares_[index], machine.kind.host_bandwidth});
     }
     return result;
   }

@@ -14,7 +14,8 @@ struct Link {
 };
 
 /// The devices of a placement as its collectives see them: the slowest of them, and the links that each axis
-/// really crosses. An axis that leaves a machine shares the machine's network with its other groups there.
+/// really crosses. An axis that leaves a machine shares the machine's network with its other groups there,
+/// and each of its rings leaves by the host link of one device.
 struct Links {
   cluster::DeviceKind slowest;  ///< the least of every figure
   Link tensor, pipeline, data;

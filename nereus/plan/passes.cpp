@@ -61,7 +61,7 @@ Run run_of(const Job& job, const Work& sequence, const Placement& placement, con
           .regime = regime_of(placement)};
 }
 
-/// The slowest of products, reading the weights, and launching kernels.
+/// The slower of products and reading the weights, and what each layer's kernels lose.
 double compute_seconds(const Run& run, const RankSize& size) {
   const spec::ModelConfig& config = run.model.config;
   double flops = run.passes.flops * forward_flops(config, size, run.placement.layout.tp, run.work.tokens,
@@ -71,7 +71,7 @@ double compute_seconds(const Run& run, const RankSize& size) {
   const double reading = run.passes.flops * run.job.weight_bytes * size.products / run.memory_bandwidth();
   const double launches =
       run.passes.flops * run.calibration.layer_overhead * static_cast<double>(size.layers.count());
-  return std::max({products, reading, launches});
+  return std::max(products, reading) + launches;
 }
 
 /// All-reduces of the tensor axis, two a layer and pass, and sends to the next pipeline stage.
@@ -100,37 +100,49 @@ double trained_parameters(const Run& run, const RankSize& size) {
   return run.model.lora_rank > 0 ? size.adapter : size.weights;
 }
 
-/// Gradients and weights of one update over the data axis.
-double data_seconds(const Run& run, const RankSize& size) {
+/// Seconds of the data axis in one update: what may run beside the compute, and what comes after the
+/// optimizer.
+struct DataSeconds {
+  double beside = 0, after = 0;
+};
+
+/// Gradients and weights of one update over the data axis. Of an all-reduce the second half counts as after.
+DataSeconds data_seconds(const Run& run, const RankSize& size) {
   const Placement& placement = run.placement;
   const Link& link = run.links.data;
   const int32_t dp = placement.layout.dp;
   const double trained = trained_parameters(run, size), frozen = size.weights + size.adapter - trained;
   const double gradients = trained * run.job.gradient_bytes, weights = trained * run.job.weight_bytes;
-  double seconds = 0;
+  const double reduce = all_gather(link, dp, gradients), gather = all_gather(link, dp, weights);
+  DataSeconds seconds;
   if (placement.zero == 0) {
-    seconds = all_reduce(link, dp, gradients);
+    seconds = {all_reduce(link, dp, gradients) / 2, all_reduce(link, dp, gradients) / 2};
   } else if (placement.zero == 1) {
-    seconds = all_gather(link, dp, gradients) + all_gather(link, dp, weights);
+    seconds = {reduce, gather};
   } else if (placement.zero == 2) {
-    seconds = run.micro_batches * all_gather(link, dp, gradients) + all_gather(link, dp, weights);
+    seconds = {run.micro_batches * reduce, gather};
   } else {
     // Weights arrive for the forward and for the backward pass of every micro-batch.
-    const double all = weights + frozen * run.job.weight_bytes;
-    seconds = run.micro_batches * (all_gather(link, dp, gradients) + 2 * all_gather(link, dp, all));
+    const double all = all_gather(link, dp, weights + frozen * run.job.weight_bytes);
+    seconds = {run.micro_batches * (reduce + 2 * all), 0};
   }
-  return seconds * run.calibration.factor(Operation::data_link, run.regime);
+  const double factor = run.calibration.factor(Operation::data_link, run.regime);
+  return {seconds.beside * factor, seconds.after * factor};
 }
 
-/// What the data axis adds to an update: it runs beside the last micro-batch, or beside all of them where
-/// they all wait for it.
+/// What the data axis adds to an update. Gradients travel beside the backward pass of the last micro-batch,
+/// or of each where each sends them; gathered weights beside all passes.
 double exposed_data_seconds(const Run& run, const StageCost& slowest) {
   if (run.placement.layout.dp < 2) return 0;
-  double most = 0;
-  for (int32_t p = 0; p < run.placement.layout.pp; ++p)
-    most = std::max(most, data_seconds(run, rank_size(run.model, run.placement.layout, p)));
-  const double beside = slowest.compute * (run.placement.zero >= 2 ? run.micro_batches : 1);
-  return exposed(most, beside, run.calibration.overlap_slowdown);
+  double beside = 0, after = 0;
+  for (int32_t p = 0; p < run.placement.layout.pp; ++p) {
+    const DataSeconds seconds = data_seconds(run, rank_size(run.model, run.placement.layout, p));
+    beside = std::max(beside, seconds.beside);
+    after = std::max(after, seconds.after);
+  }
+  const double backward = run.placement.zero >= 3 ? 1 : 1 - 1 / run.passes.flops;
+  const double compute = backward * slowest.compute * (run.placement.zero >= 2 ? run.micro_batches : 1);
+  return exposed(beside, compute, run.calibration.overlap_slowdown) + after;
 }
 
 double optimizer_seconds(const Run& run) {

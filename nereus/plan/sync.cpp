@@ -85,7 +85,10 @@ double sync_time(const cluster::Cluster& cluster, const Job& job, const Placemen
     const double lacking = std::min(1.0, target.machine(machine)) - source.machine(machine) / sharded;
     if (lacking <= 1e-9) continue;
     network = true;
-    seconds = std::max(seconds, bytes * lacking / cluster.machines[machine].network_bandwidth);
+    const cluster::Machine& entered = cluster.machines[machine];
+    seconds = std::max(
+        seconds,
+        bytes * lacking / std::min(entered.network_bandwidth, entered.devices * entered.kind.host_bandwidth));
   }
   const double messages = std::ceil(std::log2(1 + from.layout.ranks() + to.layout.ranks()));
   const double latency = messages * (network ? cluster.network_latency : cluster.link_latency);

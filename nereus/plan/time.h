@@ -34,8 +34,11 @@ struct Calibration {
   double prefill_efficiency = 0.6, train_efficiency = 0.45, infer_efficiency = 0.55;  ///< of peak FLOP/s
   double memory_efficiency = 0.75;  ///< of memory bandwidth, decoding
   double decode_overhead = 2e-4;    ///< seconds a decode step, fixed
-  double layer_overhead = 4e-5;     ///< seconds below which no forward pass of a layer gets: its launches
-  double overlap_slowdown = 1.3;    ///< of compute and communication while both run
+  double sequence_overhead = 5e-6;  ///< seconds a decode step for each sequence: sampling and scheduling it
+  /// Seconds that a layer's pass loses whatever its size: launches, and the last wave of each product, which
+  /// fills half of the device on average.
+  double layer_overhead = 1e-4;
+  double overlap_slowdown = 1.3;  ///< of compute and communication while both run
   /// Measured over predicted, by operation and regime (an empty regime is that of all); absent: 1. Those of
   /// decode, infer and train scale their whole stage, the others their part of it.
   std::map<std::pair<Operation, std::string>, double> factors;

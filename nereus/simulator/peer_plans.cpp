@@ -246,7 +246,8 @@ Result<plan::Plan> shared_pool_plan(const cluster::Cluster& cluster, const plan:
   const auto consider = [&](const SharedSettings& settings) {
     plan::Plan plan = shared_plan(job, devices, settings);
     if (!plan::fits(cluster, job, plan)) return;
-    best.add(plan::predict(cluster, job, plan, {}).total, std::move(plan));
+    const double seconds = plan::predict(cluster, job, plan, {}).total;
+    best.add(seconds, std::move(plan));
   };
   const int32_t machine = cluster.machines.empty() ? 1 : cluster.machines.front().devices;
   for (const int32_t tp : {1, 2, 4, 8})

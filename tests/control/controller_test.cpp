@@ -288,6 +288,8 @@ TEST(Controller, OutOfMemoryLeavesAPlanThatHasRoom) {
   const auto cluster = machines({"a"});
   plan::Job small = job();
   small.models = {{.role = Role::actor, .config = *plan::known_model("qwen2.5-0.5b")}};
+  small.prompts = 8;
+  small.completions = 1;
   Controller controller(small, {}, costs(1));
   controller.begin(cluster, 0, 300);
   const plan::Plan before = *controller.plan();

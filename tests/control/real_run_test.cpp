@@ -133,7 +133,7 @@ TEST(RealRun, LongerResponsesThanEverSeen) {
     std::printf("%-28s second half from the first: mean error %.1f %%, without a constant %.1f %%\n", key,
                 100 * error, 100 * proportional);
     EXPECT_LE(error, most) << key;
-    EXPECT_LE(error, 0.6 * proportional) << key;
+    EXPECT_LE(error, 0.7 * proportional) << key;
   }
 }
 

@@ -13,6 +13,7 @@ Calibration ideal() {
   calibration.memory_efficiency = 1;
   calibration.prefill_efficiency = 1;
   calibration.decode_overhead = 0;
+  calibration.sequence_overhead = 0;
   return calibration;
 }
 
@@ -34,6 +35,13 @@ TEST(DecodeStep, LargeBatchesAreBoundByCompute) {
   EXPECT_LT(large.memory, large.compute);
   // 2 N B + 4 B x a d L.
   EXPECT_NEAR(large.compute, (2 * 7.5048e9 + 4.0 * 16 * 4096 * 32) * 2048 / 989e12, 1e-5);
+}
+
+TEST(DecodeStep, EverySequenceIsSampledAndScheduled) {
+  const Model model{Role::actor, llama_8b(), 0};
+  const DecodeCost cost(h100(), {450e9, 0}, model, {}, 2, {});
+  EXPECT_NEAR(cost.step(100, 10).overhead - cost.step(20, 10).overhead, 80 * Calibration{}.sequence_overhead,
+              1e-12);
 }
 
 TEST(DecodeStep, TheTensorAxisDividesAndTalks) {

@@ -12,6 +12,7 @@ Calibration ideal() {
   calibration.memory_efficiency = 1;
   calibration.prefill_efficiency = 1;
   calibration.decode_overhead = 0;
+  calibration.sequence_overhead = 0;
   return calibration;
 }
 

@@ -19,7 +19,8 @@ TEST(Links, WithinAMachineAllAxesUseItsLinks) {
 }
 
 TEST(Links, GroupsThatLeaveAMachineShareItsNetwork) {
-  const cluster::Cluster cluster = machines_of(a100(), 4);
+  cluster::Cluster cluster = machines_of(a100(), 4);
+  for (cluster::Machine& machine : cluster.machines) machine.kind.host_bandwidth = 500e9;
   // Eight data groups with a member in each machine.
   Links links = links_of(cluster, placed(kTrain, {4, 1, 8}));
   EXPECT_EQ(links.tensor.bandwidth, 300e9);
@@ -34,8 +35,17 @@ TEST(Links, GroupsThatLeaveAMachineShareItsNetwork) {
   EXPECT_EQ(links.tensor.latency, cluster.network_latency);
 }
 
+// A ring leaves a machine by one device, however much the machine's network carries.
+TEST(Links, AGroupLeavesAMachineByOneHostLink) {
+  const cluster::Cluster cluster = machines_of(a100(), 4);
+  EXPECT_EQ(links_of(cluster, placed(kTrain, {32, 1, 1})).data.bandwidth, a100().host_bandwidth);
+  EXPECT_EQ(links_of(cluster, placed(kTrain, {2, 1, 16})).tensor.bandwidth, a100().host_bandwidth);
+  EXPECT_EQ(links_of(cluster, placed(kTrain, {1, 2, 8})).pipeline.bandwidth, a100().host_bandwidth);
+}
+
 TEST(Links, PipelineHopsBetweenMachines) {
-  const cluster::Cluster cluster = machines_of(a100(), 2);
+  cluster::Cluster cluster = machines_of(a100(), 2);
+  for (cluster::Machine& machine : cluster.machines) machine.kind.host_bandwidth = 500e9;
   // Two stages in different machines: eight hops out of the first.
   EXPECT_EQ(links_of(cluster, placed(kTrain, {1, 2, 8})).pipeline.bandwidth, 200e9 / 8);
   // Four stages of tp 4: only the middle hop crosses, four ranks wide.
@@ -46,8 +56,8 @@ TEST(Links, MachinesOfOneDeviceHaveTheNetworkAlone) {
   cluster::Cluster cluster = machines_of(a100(), 4, 1);
   for (cluster::Machine& machine : cluster.machines) machine.kind.link_bandwidth = 0;
   const Links links = links_of(cluster, placed(kTrain, {2, 1, 2}));
-  EXPECT_EQ(links.tensor.bandwidth, 200e9);
-  EXPECT_EQ(links.data.bandwidth, 200e9);
+  EXPECT_EQ(links.tensor.bandwidth, a100().host_bandwidth);
+  EXPECT_EQ(links.data.bandwidth, a100().host_bandwidth);
 }
 
 TEST(Links, TheSlowestDeviceCounts) {

@@ -26,13 +26,20 @@ StageTime priced(const Job& job, const Placement& placement, const Calibration& 
                    calibration);
 }
 
+/// Calibration without what a layer's kernels lose.
+Calibration large() {
+  Calibration calibration;
+  calibration.layer_overhead = 0;
+  return calibration;
+}
+
 double forward(double tokens) {
   return 2 * 7.504138240e9 * tokens + 2 * 2048 * tokens * 4096 * 32 - 2 * 128256.0 * 4096 * tokens / 4;
 }
 
 TEST(Passes, InferenceIsOneForwardPass) {
   // A quarter of the tokens, the prompts, get no logits.
-  const StageTime time = priced(even(), placed(kInfer, {1, 1, 1}));
+  const StageTime time = priced(even(), placed(kInfer, {1, 1, 1}), large());
   EXPECT_NEAR(time.compute, forward(64 * 2048) / (312e12 * 0.55), 1e-3 * time.compute);
   EXPECT_EQ(time.communication, 0);
   EXPECT_EQ(time.bubble, 0);
@@ -42,10 +49,10 @@ TEST(Passes, InferenceIsOneForwardPass) {
 TEST(Passes, TrainingIsThreeAndFourWithRecomputation) {
   const Job job = even();
   Placement placement = placed(kTrain, {1, 1, 1});
-  const double three = priced(job, placement).compute;
+  const double three = priced(job, placement, large()).compute;
   EXPECT_NEAR(three, 3 * forward(64 * 2048) / (312e12 * 0.45), 1e-3 * three);
   placement.recompute = true;
-  EXPECT_NEAR(priced(job, placement).compute, three * 4 / 3, 1e-3 * three);
+  EXPECT_NEAR(priced(job, placement, large()).compute, three * 4 / 3, 1e-3 * three);
 }
 
 TEST(Passes, AFrozenBaseTakesTwo) {
@@ -70,8 +77,8 @@ TEST(Passes, AReplicaTakesNoLessThanTheLongestSequence) {
   Job job = even();
   job.lengths = {.prompt = 0, .responses = {1000, 1000, 1000, 5000}, .max_response = 5000};
   // 2 sequences of 2,000 tokens on average, but one has 5,000 alone.
-  const double two = priced(job, placed(kInfer, {32, 1, 1})).compute;
-  const double one = priced(job, placed(kInfer, {64, 1, 1})).compute;
+  const double two = priced(job, placed(kInfer, {32, 1, 1}), large()).compute;
+  const double one = priced(job, placed(kInfer, {64, 1, 1}), large()).compute;
   EXPECT_DOUBLE_EQ(one, two);
   // With 8 sequences they even out.
   const double eight = priced(job, placed(kInfer, {8, 1, 1})).compute;
@@ -114,6 +121,27 @@ TEST(Passes, ShardedWeightsAreGatheredForEveryMicroBatch) {
 TEST(Passes, TheOptimizerReadsAndWritesThirtyBytesAParameter) {
   const StageTime time = priced(even(), placed(kTrain, {8, 1, 1}));
   EXPECT_NEAR(time.optimizer, 30 * 8.030261248e9 / 8 / (2.0e12 * 0.75), 1e-6);
+}
+
+// Gradients travel beside the last backward pass; weights can only be gathered after the optimizer.
+TEST(Passes, TheDataAxisIsHiddenButForTheGather) {
+  const Job job = even();
+  const Placement placement = placed(kTrain, {8, 1, 1});
+  const double bytes = 8.030261248e9;
+  const double reduce = all_gather({300e9, 5e-6}, 8, 4 * bytes),
+               gather = all_gather({300e9, 5e-6}, 8, 2 * bytes);
+  EXPECT_NEAR(priced(job, placement).communication, (Calibration{}.overlap_slowdown - 1) * reduce + gather,
+              1e-9);
+}
+
+// The same tokens in more micro-batches take longer, the more the smaller the tensor axis makes them.
+TEST(Passes, SmallPassesAreInefficient) {
+  const Job job = even();
+  Placement placement = placed(kTrain, {1, 1, 8});
+  const double many = priced(job, placement).compute;
+  placement.micro_batch = 8;
+  const double few = priced(job, placement).compute;
+  EXPECT_NEAR(many - few, (64 - 8) * 3 * 32 * Calibration{}.layer_overhead, 1e-6);
 }
 
 TEST(Passes, TinyBatchesWaitForLaunches) {
