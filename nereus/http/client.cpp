@@ -2,23 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <optional>
-#include <vector>
 
 #include "nereus/base/clock.h"
-#include "nereus/http/connection.h"
+#include "nereus/http/connection_pool.h"
 #include "nereus/http/parser.h"
 #include "nereus/http/wire.h"
 
 namespace nereus::http {
 
 namespace {
-
-struct Idle {
-  std::shared_ptr<Connection> connection;
-  double since = 0;
-};
 
 /// What one call may still take.
 class Deadline {
@@ -40,11 +32,12 @@ struct Call {
 
 }  // namespace
 
-struct Client::State : std::enable_shared_from_this<Client::State> {
-  State(Loop& on, ClientOptions given) : loop(on), options(std::move(given)) {}
+struct Client::State {
+  State(Loop& on, ClientOptions given)
+      : loop(on),
+        options(std::move(given)),
+        pool(std::make_shared<ConnectionPool>(options.idle_seconds, options.max_idle)) {}
 
-  std::shared_ptr<Connection> take_idle(const std::string& origin);
-  void give_back(const std::string& origin, std::shared_ptr<Connection> connection);
   Task<Result<std::shared_ptr<Connection>>> open(const Url& origin, double seconds);
   Result<std::shared_ptr<TlsContext>> tls();
   Task<Result<std::unique_ptr<Answer>>> attempt(const Url& origin, const Request& request,
@@ -53,33 +46,29 @@ struct Client::State : std::enable_shared_from_this<Client::State> {
 
   Loop& loop;
   const ClientOptions options;
+  const std::shared_ptr<ConnectionPool> pool;  // answers outlive the client
   std::shared_ptr<TlsContext> tls_context;
-  std::map<std::string, std::vector<Idle>> pool;
-  SteadyClock clock;
-  bool closed = false;
 };
 
 namespace {
 
-/// Closes the connection when asked to stop, from whatever thread.
-class StopGuard {
- public:
-  StopGuard(Loop& loop, const std::shared_ptr<Connection>& connection, std::stop_token stop)
-      : callback_(std::move(stop), [&loop, weak = std::weak_ptr(connection)] {
-          loop.post([weak] {
-            if (const auto held = weak.lock()) held->close();
-          });
-        }) {}
-
- private:
-  std::stop_callback<std::function<void()>> callback_;
+/// Closes the connection on its loop, from whatever thread.
+struct CloseLater {
+  Loop& loop;
+  std::weak_ptr<Connection> connection;
+  void operator()() const {
+    loop.post([weak = connection] {
+      if (const auto held = weak.lock()) held->close();
+    });
+  }
 };
+using StopGuard = std::stop_callback<CloseLater>;
 
 class PooledAnswer final : public Answer {
  public:
-  PooledAnswer(std::function<void(std::shared_ptr<Connection>)> give_back, std::unique_ptr<StopGuard> guard,
-               Call call, std::string where, const CallOptions& options, Deadline deadline)
-      : give_back_(std::move(give_back)),
+  PooledAnswer(std::shared_ptr<ConnectionPool> pool, std::unique_ptr<StopGuard> guard, Call call,
+               std::string where, const CallOptions& options, Deadline deadline)
+      : pool_(std::move(pool)),
         guard_(std::move(guard)),
         call_(std::move(call)),
         where_(std::move(where)),
@@ -94,6 +83,7 @@ class PooledAnswer final : public Answer {
 
   int status() const override { return call_.parser->status(); }
   const Headers& headers() const override { return call_.parser->headers(); }
+  Headers take_headers() override { return call_.parser->take_headers(); }
 
   Task<Result<std::string>> read_some() override {
     Parser& parser = *call_.parser;
@@ -118,18 +108,16 @@ class PooledAnswer final : public Answer {
   }
 
   Task<Result<std::string>> body() override {
-    std::string whole;
-    while (true) {
-      auto piece = co_await read_some();
+    const Parser& parser = *call_.parser;
+    std::string whole = call_.parser->take_body();  // what came with the head
+    while ((!parser.done() || parser.body_held() > 0) && whole.size() <= max_bytes_) {
+      const auto piece = co_await read_some();
       if (!piece) co_return pass(piece);
-      if (piece->empty()) co_return whole;
-      if (whole.size() + piece->size() > max_bytes_)
-        co_return fail("{}: the answer is larger than {} bytes", where_, max_bytes_);
-      if (whole.empty())
-        whole = std::move(*piece);
-      else
-        whole += *piece;
+      whole += *piece;
     }
+    if (whole.size() > max_bytes_)
+      co_return fail("{}: the answer is larger than {} bytes", where_, max_bytes_);
+    co_return whole;
   }
 
  private:
@@ -138,12 +126,12 @@ class PooledAnswer final : public Answer {
     guard_.reset();
     auto connection = std::exchange(call_.connection, nullptr);
     if (call_.parser->keep_alive() && !connection->ended() && connection->input().empty())
-      give_back_(std::move(connection));
+      pool_->give_back(where_, std::move(connection));
     else
       connection->close();
   }
 
-  std::function<void(std::shared_ptr<Connection>)> give_back_;
+  std::shared_ptr<ConnectionPool> pool_;
   std::unique_ptr<StopGuard> guard_;
   Call call_;
   std::string where_;
@@ -167,13 +155,11 @@ Task<Status> write_source(Connection& connection, const BodySource& source, doub
 
 Task<Status> write_request(Connection& connection, const Url& origin, const Request& request,
                            const BodySource& source, double seconds) {
-  Request head = {request.method, origin.path + request.target, request.headers, ""};
   Framing framing;
   framing.chunked = static_cast<bool>(source);
   if (!source && (!request.body.empty() || request.method == "POST" || request.method == "PUT"))
     framing.length = request.body.size();
-  const std::string text =
-      request_head(head, origin.origin().substr(origin.origin().find("//") + 2), framing);
+  const std::string text = request_head(request, origin, framing);
   const std::array<std::string_view, 2> pieces = {text, request.body};
   if (auto sent = co_await connection.write(pieces, seconds); !sent || !source) co_return sent;
   co_return co_await write_source(connection, source, seconds);
@@ -206,30 +192,6 @@ Task<Status> read_head(Call& call, bool bodiless, uint32_t max_header_bytes, dou
 
 }  // namespace
 
-std::shared_ptr<Connection> Client::State::take_idle(const std::string& origin) {
-  auto& waiting = pool[origin];
-  while (!waiting.empty()) {
-    Idle idle = std::move(waiting.back());
-    waiting.pop_back();
-    const bool fresh = clock.now() - idle.since < options.idle_seconds;
-    if (fresh && !idle.connection->ended() && idle.connection->input().empty()) return idle.connection;
-    idle.connection->close();
-  }
-  return nullptr;
-}
-
-void Client::State::give_back(const std::string& origin, std::shared_ptr<Connection> connection) {
-  auto& waiting = pool[origin];
-  const double now = clock.now();
-  std::erase_if(waiting, [&](const Idle& idle) {
-    const bool stale = idle.connection->ended() || now - idle.since >= options.idle_seconds;
-    if (stale) idle.connection->close();
-    return stale;
-  });
-  if (closed || waiting.size() >= options.max_idle) return connection->close();
-  waiting.push_back({std::move(connection), now});
-}
-
 Result<std::shared_ptr<TlsContext>> Client::State::tls() {
   if (tls_context) return tls_context;
   auto made = tls_for_client(options.authorities);
@@ -256,14 +218,15 @@ Task<Result<std::unique_ptr<Answer>>> Client::State::attempt(const Url& origin, 
                                                              const CallOptions& call,
                                                              const Deadline& deadline, Call& made) {
   const std::string where = origin.origin();
-  if (made.reused && !source) made.connection = take_idle(where);
+  if (made.reused && !source) made.connection = pool->take(where);
   made.reused = made.connection != nullptr;
   if (!made.connection) {
     auto opened = co_await open(origin, deadline.left(options.connect_seconds));
     if (!opened) co_return pass(opened);
     made.connection = *opened;
   }
-  auto guard = std::make_unique<StopGuard>(loop, made.connection, call.stop);
+  const CloseLater close_later{loop, made.connection};
+  auto guard = std::make_unique<StopGuard>(call.stop, close_later);
   const auto connection = made.connection;
   auto status =
       co_await write_request(*connection, origin, request, source, deadline.left(call.head_seconds));
@@ -276,11 +239,7 @@ Task<Result<std::unique_ptr<Answer>>> Client::State::attempt(const Url& origin, 
     connection->close();
     co_return fail("{}: {}", where, call.stop.stop_requested() ? "given up" : status.error().message);
   }
-  auto give = [state = shared_from_this(), where](std::shared_ptr<Connection> done) {
-    state->give_back(where, std::move(done));
-  };
-  co_return std::make_unique<PooledAnswer>(std::move(give), std::move(guard), std::move(made), where, call,
-                                           deadline);
+  co_return std::make_unique<PooledAnswer>(pool, std::move(guard), std::move(made), where, call, deadline);
 }
 
 Client::Client(Loop& loop, ClientOptions options)
@@ -288,20 +247,16 @@ Client::Client(Loop& loop, ClientOptions options)
 
 Client::~Client() {
   // Connections end on their own thread.
-  state_->loop.post([state = state_] {
-    state->closed = true;
-    for (auto& [origin, waiting] : state->pool)
-      for (auto& idle : waiting) idle.connection->close();
-    state->pool.clear();
-  });
+  state_->loop.post([pool = state_->pool] { pool->close(); });
 }
 
-Task<Result<std::unique_ptr<Answer>>> Client::send(Url origin, Request request, CallOptions options) {
-  co_return co_await send(std::move(origin), std::move(request), BodySource(), std::move(options));
-}
-
-Task<Result<std::unique_ptr<Answer>>> Client::send(Url origin, Request request, BodySource source,
+Task<Result<std::unique_ptr<Answer>>> Client::send(const Url& origin, const Request& request,
                                                    CallOptions options) {
+  return send(origin, request, BodySource(), std::move(options));
+}
+
+Task<Result<std::unique_ptr<Answer>>> Client::send(const Url& origin, const Request& request,
+                                                   BodySource source, CallOptions options) {
   const auto state = state_;
   const Deadline deadline(options.total_seconds);
   Call first;
@@ -313,17 +268,15 @@ Task<Result<std::unique_ptr<Answer>>> Client::send(Url origin, Request request, 
 }
 
 Task<Result<Response>> Client::fetch(Url origin, Request request, CallOptions options) {
-  auto answer = co_await send(std::move(origin), std::move(request), std::move(options));
+  auto answer = co_await send(origin, request, std::move(options));
   if (!answer) co_return pass(answer);
   auto body = co_await (*answer)->body();
   if (!body) co_return pass(body);
-  co_return Response{(*answer)->status(), (*answer)->headers(), std::move(*body)};
+  co_return Response{(*answer)->status(), (*answer)->take_headers(), std::move(*body)};
 }
 
 size_t Client::idle() const {
-  size_t count = 0;
-  for (const auto& [origin, waiting] : state_->pool) count += waiting.size();
-  return count;
+  return state_->pool->idle();
 }
 
 }  // namespace nereus::http

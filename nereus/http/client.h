@@ -39,6 +39,8 @@ class Answer {
   virtual ~Answer() = default;
   virtual int status() const = 0;
   virtual const Headers& headers() const = 0;
+  /// The same to keep; `headers` is empty from then on.
+  virtual Headers take_headers() = 0;
   /// The next piece, as soon as any is there; "" at the end. Errors: the server broke off, sent too much, or
   /// nothing for too long.
   virtual Task<Result<std::string>> read_some() = 0;
@@ -54,10 +56,12 @@ class Client {
 
   /// Sends a request to `origin` (its path goes before the request's target) and waits for the answer's head.
   /// An error names the origin, and means that no part of an answer came. A request that met a connection
-  /// which the server had closed meanwhile is sent once more on a new one.
-  Task<Result<std::unique_ptr<Answer>>> send(Url origin, Request request, CallOptions options = {});
+  /// which the server had closed meanwhile is sent once more on a new one. REQUIRES: origin and request live
+  /// until then.
+  Task<Result<std::unique_ptr<Answer>>> send(const Url& origin, const Request& request,
+                                             CallOptions options = {});
   /// Likewise with a body that comes in pieces, sent in chunks on a new connection.
-  Task<Result<std::unique_ptr<Answer>>> send(Url origin, Request request, BodySource source,
+  Task<Result<std::unique_ptr<Answer>>> send(const Url& origin, const Request& request, BodySource source,
                                              CallOptions options = {});
   /// The whole answer.
   Task<Result<Response>> fetch(Url origin, Request request, CallOptions options = {});

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "nereus/base/clock.h"
 #include "nereus/base/result.h"
 #include "nereus/http/loop.h"
 #include "nereus/http/transport.h"
@@ -46,21 +48,31 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   static constexpr size_t kAhead = 256 << 10, kFirstRead = 4 << 10, kLargestRead = 256 << 10;
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  static constexpr int kMostAtOnce = 16;
 
   void read_on();
   void take(const Io& io);
   void wake(Wait wait);
+  Task<Status> write_on(std::span<const std::string_view> pieces, double seconds);
+  void limit(double& until, double seconds);
+  void look_at_limits();
 
   Loop& loop_;
   std::unique_ptr<Transport> transport_;
   std::string input_;
   size_t used_ = 0;
-  std::vector<char> space_;  // where the read under way puts its bytes
+  std::vector<char> space_;             // where the read under way puts its bytes
+  std::shared_ptr<Connection> reader_;  // itself, while a read is under way
   bool reading_ = false, ended_ = false, closed_ = false;
   std::string reason_;
   std::function<void(Wait)> waiter_;
   std::function<void()> on_end_;
-  Timer read_timer_, write_timer_;
+  // Limits move with every operation; the timer only moves when it would ring too late.
+  SteadyClock clock_;
+  double read_until_ = kNever, write_until_ = kNever, rings_at_ = kNever, write_seconds_ = 0;
+  Timer timer_;
+  int written_at_once_ = 0;  // in a row, without letting others on the loop have their turn
   ClosingHook hook_;
 };
 

@@ -50,6 +50,8 @@ bool decode_percent(std::string_view text, std::string& decoded) {
 }
 
 void Headers::add(std::string_view name, std::string_view value) {
+  constexpr size_t kUsualFields = 8;
+  if (fields_.empty()) fields_.reserve(kUsualFields);
   fields_.emplace_back(name, value);
 }
 

@@ -162,6 +162,13 @@ int Parser::minor_version() const {
 const Headers& Parser::headers() const {
   return impl_->message.headers;
 }
+Request Parser::take_request() {
+  Message& message = impl_->message;
+  return {std::move(message.method), std::move(message.target), std::move(message.headers), ""};
+}
+Headers Parser::take_headers() {
+  return std::exchange(impl_->message.headers, {});
+}
 bool Parser::keep_alive() const {
   return impl_->keep_alive();
 }

@@ -49,6 +49,9 @@ class Parser {
   int status() const;
   int minor_version() const;  ///< of HTTP/1
   const Headers& headers() const;
+  /// Method, target and headers to keep; what the parser has of them is empty from then on.
+  Request take_request();
+  Headers take_headers();
   /// Whether the connection may carry another message after this one.
   bool keep_alive() const;
   /// Bytes of the body that `put` took since the last call.

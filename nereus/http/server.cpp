@@ -49,7 +49,6 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
   Task<> serve_requests(Session& session);
   Task<bool> read_head(Session& session, Parser& parser);
   Task<bool> answer(Session& session, Parser parser);
-  Task<> call_handler(ServerExchange& exchange);
   bool make_room();
   void begin_stop(double grace_seconds);
   void stop_requests();
@@ -157,7 +156,11 @@ Task<bool> Server::State::answer(Session& session, Parser parser) {
       options.token.empty() ||
       std::ranges::find(options.open_paths, exchange.request().path()) != options.open_paths.end();
   if (open || has_bearer(exchange.request().headers, options.token)) {
-    co_await call_handler(exchange);
+    try {
+      co_await handler(exchange);
+    } catch (const std::exception& error) {
+      spdlog::error("{} {} failed: {}", exchange.request().method, exchange.request().target, error.what());
+    }
   } else {
     ++refused;
     Response denied = refusal(401, "expected Authorization: Bearer with this server's token");
@@ -167,14 +170,6 @@ Task<bool> Server::State::answer(Session& session, Parser parser) {
   const bool again = co_await exchange.finish();
   session.exchange = nullptr;
   co_return again;
-}
-
-Task<> Server::State::call_handler(ServerExchange& exchange) {
-  try {
-    co_await handler(exchange);
-  } catch (const std::exception& error) {
-    spdlog::error("{} {} failed: {}", exchange.request().method, exchange.request().target, error.what());
-  }
 }
 
 void Server::State::ended_one() {

@@ -27,7 +27,7 @@ ServerExchange::ServerExchange(std::shared_ptr<Connection> connection, Parser pa
     : connection_(std::move(connection)),
       parser_(std::move(parser)),
       options_(options),
-      request_{parser_.method(), parser_.target(), parser_.headers(), ""},
+      request_(parser_.take_request()),
       keep_alive_(keep_alive && parser_.keep_alive()),
       bodiless_(request_.method == "HEAD"),
       continue_expected_(!parser_.done() && request_.headers.lists("Expect", "100-continue")) {
@@ -70,16 +70,13 @@ Task<Result<std::string>> ServerExchange::read_some() {
 }
 
 Task<Result<std::string>> ServerExchange::body() {
-  std::string whole;
-  while (true) {
-    auto piece = co_await read_some();
+  std::string whole = parser_.take_body();  // what came with the head
+  while (!parser_.done() || parser_.body_held() > 0) {
+    const auto piece = co_await read_some();
     if (!piece) co_return pass(piece);
-    if (piece->empty()) co_return whole;
-    if (whole.empty())
-      whole = std::move(*piece);
-    else
-      whole += *piece;
+    whole += *piece;
   }
+  co_return whole;
 }
 
 std::string_view ServerExchange::connection_field() const {

@@ -94,7 +94,15 @@ class StreamTransport : public Transport {
 
 class PlainTransport final : public StreamTransport<Tcp::socket> {
  public:
-  explicit PlainTransport(Tcp::socket socket) : StreamTransport(std::move(socket)) {}
+  explicit PlainTransport(Tcp::socket socket) : StreamTransport(std::move(socket)) {
+    ErrorCode ignored;
+    shared_->stream.non_blocking(true, ignored);
+  }
+  size_t write_now(std::span<const std::string_view> pieces) override {
+    ErrorCode code;
+    const size_t bytes = shared_->stream.write_some(buffers_of(pieces), code);
+    return code ? 0 : bytes;
+  }
   void handshake(Done done) override {
     asio::post(shared_->stream.get_executor(), [done = std::move(done)] { done({}); });
   }
@@ -112,6 +120,7 @@ class TlsTransport final : public StreamTransport<asio::ssl::stream<Tcp::socket>
     return SSL_ctrl(shared_->stream.native_handle(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
                     const_cast<char*>(host.c_str())) == 1;
   }
+  size_t write_now(std::span<const std::string_view>) override { return 0; }
   void handshake(Done done) override {
     using Stream = asio::ssl::stream<Tcp::socket>;
     shared_->stream.async_handshake(

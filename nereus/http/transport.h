@@ -29,6 +29,9 @@ class Transport {
   /// TLS greeting; nothing on a plain stream.
   virtual void handshake(Done done) = 0;
   virtual void read_some(std::span<char> into, Done done) = 0;
+  /// Writes as much of the pieces as the network takes at once, and returns how many bytes; 0 where it takes
+  /// none, or something is wrong, which `write` will tell.
+  virtual size_t write_now(std::span<const std::string_view> pieces) = 0;
   /// All of the pieces, one after another (at most four).
   virtual void write(std::span<const std::string_view> pieces, Done done) = 0;
   /// What is under way ends with an error. May be called twice.

@@ -53,9 +53,13 @@ Result<Url> Url::parse(std::string_view text) {
   return url;
 }
 
-std::string Url::origin() const {
+std::string Url::authority() const {
   const bool v6 = host.find(':') != std::string::npos;
-  return fmt::format("{}://{}{}{}:{}", tls ? "https" : "http", v6 ? "[" : "", host, v6 ? "]" : "", port);
+  return (v6 ? "[" + host + "]:" : host + ":") + std::to_string(port);
+}
+
+std::string Url::origin() const {
+  return (tls ? "https://" : "http://") + authority();
 }
 
 }  // namespace nereus::http

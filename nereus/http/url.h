@@ -17,6 +17,8 @@ struct Url {
 
   /// Error: not http or https, no host, a port out of range, or a user name, query or fragment in it.
   static Result<Url> parse(std::string_view text);
+  /// "HOST:PORT", with brackets where the host is an IPv6 address.
+  std::string authority() const;
   /// "http://HOST:PORT", by which connections are shared.
   std::string origin() const;
   std::string text() const { return origin() + path; }

@@ -10,6 +10,8 @@ namespace nereus::http {
 
 namespace {
 
+constexpr size_t kUsualHead = 512;
+
 struct Phrase {
   int status;
   std::string_view words;
@@ -51,8 +53,11 @@ constexpr std::array<std::string_view, 9> kHopFields = {
 
 void append_field(std::string& head, std::string_view name, std::string_view value) {
   head.append(name).append(": ");
+  const size_t begin = head.size();
+  head.append(value);
   // A line end in a value would begin a field, or a message, of somebody else's choice.
-  for (const char c : value) head.push_back(c == '\r' || c == '\n' || c == '\0' ? ' ' : c);
+  constexpr std::string_view kEnds("\r\n\0", 3);
+  for (size_t i = begin; (i = head.find_first_of(kEnds, i)) != std::string::npos;) head[i] = ' ';
   head.append(kLineEnd);
 }
 
@@ -85,14 +90,19 @@ bool is_hop_field(std::string_view name) {
 }
 
 std::string response_head(int status, const Headers& headers, const Framing& framing) {
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", status, reason_phrase(status));
+  std::string head;
+  head.reserve(kUsualHead);
+  head.append("HTTP/1.1 ").append(std::to_string(status)).append(" ").append(reason_phrase(status));
+  head.append(kLineEnd);
   append_fields(head, headers, framing);
   return head;
 }
 
-std::string request_head(const Request& request, std::string_view host, const Framing& framing) {
-  std::string head = fmt::format("{} {} HTTP/1.1\r\n", request.method, request.target);
-  if (!request.headers.has("Host")) append_field(head, "Host", host);
+std::string request_head(const Request& request, const Url& origin, const Framing& framing) {
+  std::string head;
+  head.reserve(kUsualHead);
+  head.append(request.method).append(" ").append(origin.path).append(request.target).append(" HTTP/1.1\r\n");
+  if (!request.headers.has("Host")) append_field(head, "Host", origin.authority());
   append_fields(head, request.headers, framing);
   return head;
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "nereus/http/message.h"
+#include "nereus/http/url.h"
 
 namespace nereus::http {
 
@@ -24,8 +25,8 @@ struct Framing {
 /// "HTTP/1.1 200 OK" and the fields, with the empty line behind. Hop fields in `headers` are left out, and
 /// line ends within values become spaces.
 std::string response_head(int status, const Headers& headers, const Framing& framing);
-/// "POST /x HTTP/1.1" likewise, with Host.
-std::string request_head(const Request& request, std::string_view host, const Framing& framing);
+/// "POST /x HTTP/1.1" likewise, with Host; the origin's path comes before the request's target.
+std::string request_head(const Request& request, const Url& origin, const Framing& framing);
 
 /// The line before a chunk of so many bytes; behind it comes kLineEnd.
 std::string chunk_line(size_t bytes);

@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "nereus/base/json.h"
+
 namespace nereus::serving {
 
 namespace {
@@ -64,11 +66,13 @@ class SglangApi final : public BackendApi {
     return value->value("success", Json()) == Json(true) || mentions(answer, "not loaded") ||
            mentions(answer, "not found");
   }
-  bool address(OrderedJson& request, const std::string& adapter) const override {
+  std::optional<std::string> address(std::string_view body, const std::string& adapter) const override {
+    auto request = parse_ordered_json(body, "request");
+    if (!request || !request->is_object()) return std::nullopt;
     // The name of an adapter is no model's there.
-    request.erase("model");
-    request["lora_path"] = adapter;
-    return true;
+    request->erase("model");
+    (*request)["lora_path"] = adapter;
+    return request->dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   }
   std::optional<http::Request> pause(PauseMode mode) const override {
     if (mode == PauseMode::wait) return std::nullopt;
@@ -121,8 +125,8 @@ bool BackendApi::is_unloaded(const http::Response& answer) const {
   return answer.status == 200 || mentions(answer, "cannot be found");
 }
 
-bool BackendApi::address(OrderedJson&, const std::string&) const {
-  return false;  // "model" names the adapter already
+std::optional<std::string> BackendApi::address(std::string_view, const std::string&) const {
+  return std::nullopt;  // "model" names the adapter already
 }
 
 std::optional<http::Request> BackendApi::pause(PauseMode) const {

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "nereus/base/json.h"
 #include "nereus/base/result.h"
 #include "nereus/http/message.h"
 
@@ -53,8 +52,8 @@ class BackendApi {
   /// Whether the answer says that the adapter is there, or is gone: asking twice is no error.
   virtual bool is_loaded(const http::Response& answer, const std::string& name) const;
   virtual bool is_unloaded(const http::Response& answer) const;
-  /// Makes a request for completions use an adapter; whether it was changed.
-  virtual bool address(OrderedJson& request, const std::string& adapter) const;
+  /// The body of a request for completions that makes it use an adapter; nothing where it does so as it is.
+  virtual std::optional<std::string> address(std::string_view body, const std::string& adapter) const;
   /// Nothing where the server knows no such way of pausing.
   virtual std::optional<http::Request> pause(PauseMode mode) const;
   virtual std::optional<http::Request> resume() const;

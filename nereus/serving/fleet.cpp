@@ -87,10 +87,10 @@ void Fleet::report_lost_adapters(Backend& backend) {
   apply(backend, BackendEvent::lost_adapters, "it answered that an adapter is not there");
 }
 
-http::Task<Result<std::unique_ptr<http::Answer>>> Fleet::send(Backend& backend, http::Request request,
+http::Task<Result<std::unique_ptr<http::Answer>>> Fleet::send(Backend& backend, http::Request& request,
                                                               http::CallOptions options) {
   if (!backend.options.token.empty()) request.headers.set("Authorization", "Bearer " + backend.options.token);
-  co_return co_await client_.send(backend.options.url, std::move(request), std::move(options));
+  return client_.send(backend.options.url, request, std::move(options));
 }
 
 http::Task<Result<http::Response>> Fleet::call(Backend& backend, http::Request request, double seconds) {
@@ -98,11 +98,11 @@ http::Task<Result<http::Response>> Fleet::call(Backend& backend, http::Request r
   options.total_seconds = options.head_seconds = options.piece_seconds = seconds;
   options.max_body_bytes = 4 << 20;
   options.stop = stop_.get_token();
-  auto answer = co_await send(backend, std::move(request), options);
+  auto answer = co_await send(backend, request, options);
   if (!answer) co_return pass(answer);
   auto body = co_await (*answer)->body();
   if (!body) co_return pass(body);
-  co_return http::Response{(*answer)->status(), (*answer)->headers(), std::move(*body)};
+  co_return http::Response{(*answer)->status(), (*answer)->take_headers(), std::move(*body)};
 }
 
 // Changes: publish, withdraw, pause, resume.

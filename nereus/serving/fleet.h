@@ -80,8 +80,9 @@ class Fleet {
   http::Task<Status> pause(PauseMode mode);
   http::Task<Status> resume();
 
-  /// Sends a request to a server, with its token.
-  http::Task<Result<std::unique_ptr<http::Answer>>> send(Backend& backend, http::Request request,
+  /// Sends a request to a server, with its token, which is set in it. REQUIRES: the request lives until the
+  /// answer's head is there.
+  http::Task<Result<std::unique_ptr<http::Answer>>> send(Backend& backend, http::Request& request,
                                                          http::CallOptions options);
   /// Counts a request that failed, or was answered, towards ejection.
   void report_failure(Backend& backend, const std::string& reason);

@@ -6,7 +6,7 @@
 
 #include "nereus/serving/manifest.h"
 #include "nereus/serving/openai_error.h"
-#include "nereus/serving/prompt_blocks.h"
+#include "nereus/serving/request_outline.h"
 
 namespace nereus::serving {
 
@@ -56,6 +56,10 @@ http::Headers forwarded(const http::Headers& headers) {
   return kept;
 }
 
+http::Task<> reply(http::Exchange& exchange, http::Response response) {
+  (void)co_await exchange.respond(std::move(response));
+}
+
 std::string text_of(const Json& body, const char* key) {
   const auto found = body.find(key);
   return found != body.end() && found->is_string() ? found->get<std::string>() : "";
@@ -89,39 +93,31 @@ http::Task<> Proxy::watch() {
 http::Task<> Proxy::handle(http::Exchange& exchange) {
   const std::string path = exchange.request().path();
   const std::string& method = exchange.request().method;
-  if (method == "POST" && (path == "/v1/completions" || path == "/v1/chat/completions")) {
-    co_await complete(exchange);
-  } else if (method == "POST" && (path == "/v1/load_lora_adapter" || path == "/v1/unload_lora_adapter" ||
-                                  path == "/pause" || path == "/resume")) {
-    co_await change(exchange, path);
-  } else if (method == "GET" && path == "/v1/models") {
-    (void)co_await exchange.respond(models());
-  } else if (method == "GET" && path == "/health") {
-    (void)co_await exchange.respond(health());
-  } else if (method == "GET" && path == "/metrics") {
-    (void)co_await exchange.respond(metrics());
-  } else {
-    (void)co_await exchange.respond(error_response(404, fmt::format("no {} {} here", method, path)));
-  }
+  if (method == "POST" && (path == "/v1/completions" || path == "/v1/chat/completions"))
+    return complete(exchange);
+  if (method == "POST" && (path == "/v1/load_lora_adapter" || path == "/v1/unload_lora_adapter" ||
+                           path == "/pause" || path == "/resume"))
+    return change(exchange, path);
+  if (method == "GET" && path == "/v1/models") return reply(exchange, models());
+  if (method == "GET" && path == "/health") return reply(exchange, health());
+  if (method == "GET" && path == "/metrics") return reply(exchange, metrics());
+  return reply(exchange, error_response(404, fmt::format("no {} {} here", method, path)));
 }
 
 http::Task<Result<Proxy::Job>> Proxy::read_job(http::Exchange& exchange) {
-  Job job;
   auto body = co_await exchange.body();
   if (!body) co_return pass(body);
-  auto parsed = parse_ordered_json(*body, "request");
-  if (!parsed || !parsed->is_object()) {
-    const std::string why = parsed ? "request: expected a JSON object" : parsed.error().message;
-    (void)co_await exchange.respond(error_response(400, why));
-    co_return fail("{}", why);
+  auto outline = read_outline(*body, options_.routing.block_tokens, options_.text_block_bytes);
+  if (!outline) {
+    (void)co_await exchange.respond(error_response(400, outline.error().message));
+    co_return pass(outline);
   }
-  job.body = std::move(*parsed);
-  if (const auto model = job.body.find("model"); model != job.body.end() && model->is_string())
-    job.model = model->get<std::string>();
+  Job job;
   const auto& asked = exchange.request();
   job.request = {asked.method, asked.target, forwarded(asked.headers), std::move(*body)};
+  job.model = std::move(outline->model);
+  job.blocks = std::move(outline->blocks);
   job.adapter = fleet_.is_adapter(job.model);
-  job.blocks = prompt_blocks(job.body, job.model, options_.routing.block_tokens, options_.text_block_bytes);
   job.tried.assign(fleet_.backends().size(), false);
   co_return job;
 }
@@ -144,7 +140,8 @@ http::Task<> Proxy::complete(http::Exchange& exchange) {
 http::Task<> Proxy::pass_on(http::Exchange& exchange, Job& job) {
   Offer last;
   for (int attempt = 0; attempt < options_.attempts; ++attempt) {
-    Backend* backend = co_await choose(exchange, job);
+    Backend* backend = choose(job);
+    if (!backend) backend = co_await wait_for_server(exchange, job);
     if (!backend || exchange.stop().stop_requested()) break;
     if (attempt > 0) ++counts_.retries;
     last = co_await offer(exchange, job, *backend);
@@ -168,29 +165,28 @@ bool Proxy::known(Job& job) const {
   return job.model.empty() || job.adapter || fleet_.is_model(job.model);
 }
 
-Backend* Proxy::choose_now(Job& job) {
+Backend* Proxy::choose(Job& job) {
   const auto& backends = fleet_.backends();
   if (!known(job)) return nullptr;
-  std::vector<bool> eligible(backends.size());
-  std::vector<int64_t> running(backends.size());
+  eligible_.assign(backends.size(), false);
+  loads_.assign(backends.size(), 0);
   bool any = false;
   for (size_t i = 0; i < backends.size(); ++i) {
-    eligible[i] = !job.tried[i] && fleet_.can_serve(*backends[i], job.model);
-    running[i] = backends[i]->running;
-    any = any || eligible[i];
+    eligible_[i] = !job.tried[i] && fleet_.can_serve(*backends[i], job.model);
+    loads_[i] = backends[i]->running;
+    any = any || eligible_[i];
   }
   if (!any) return nullptr;
-  const Route route = router_.choose(job.blocks, running, eligible);
+  const Route route = router_.choose(job.blocks, loads_, eligible_);
   ++(route.reason == RouteReason::affinity ? counts_.affinity
      : route.reason == RouteReason::fresh  ? counts_.fresh
                                            : counts_.spilled);
   return backends[route.server].get();
 }
 
-http::Task<Backend*> Proxy::choose(http::Exchange& exchange, Job& job) {
+http::Task<Backend*> Proxy::wait_for_server(http::Exchange& exchange, Job& job) {
   const double until = clock_.now() + options_.wait_seconds;
   while (true) {
-    if (Backend* backend = choose_now(job)) co_return backend;
     // All that serve were tried: one of them may do better the second time.
     const bool tried = std::ranges::count(job.tried, true) > 0;
     if (tried) job.tried.assign(job.tried.size(), false);
@@ -198,6 +194,7 @@ http::Task<Backend*> Proxy::choose(http::Exchange& exchange, Job& job) {
                                              [](const auto& b) { return b->state == BackendState::serving; });
     if ((serving && !known(job)) || clock_.now() >= until) co_return nullptr;
     if (!co_await loop_.sleep(kLookSeconds, exchange.stop())) co_return nullptr;
+    if (Backend* backend = choose(job)) co_return backend;
   }
 }
 
@@ -208,68 +205,56 @@ http::Task<Proxy::Offer> Proxy::offer(http::Exchange& exchange, Job& job, Backen
   std::stop_source stop;
   const std::stop_callback left(exchange.stop(), [&stop] { stop.request_stop(); });
   const std::stop_callback ejected(backend.ejection.get_token(), [&stop] { stop.request_stop(); });
-  co_return co_await offer_counted(exchange, job, backend, stop.get_token());
-}
-
-http::Task<Proxy::Offer> Proxy::offer_counted(http::Exchange& exchange, Job& job, Backend& backend,
-                                              std::stop_token stop) {
-  http::Request request = job.request;
-  if (job.adapter) {
-    OrderedJson body = job.body;
-    if (backend.api->address(body, job.model))
-      request.body = body.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-  }
   http::CallOptions options;
   options.head_seconds = options_.head_seconds;
   options.piece_seconds = options_.piece_seconds;
-  options.stop = stop;
-  const auto answer = co_await fleet_.send(backend, std::move(request), options);
-  if (!answer) {
-    if (exchange.stop().stop_requested()) co_return Offer{};
-    fleet_.report_failure(backend, answer.error().message);
-    co_return Offer{false, answer.error().message, error_response(502, answer.error().message)};
-  }
-  const bool stream = (*answer)->headers().get("Content-Type").starts_with("text/event-stream");
-  if (stream && (*answer)->status() == 200) co_return co_await relay_stream(exchange, backend, **answer);
-  if ((*answer)->status() == 200) co_return co_await relay_whole(exchange, backend, **answer);
-  auto body = co_await (*answer)->body();
-  if (!body) {
-    fleet_.report_failure(backend, body.error().message);
-    co_return Offer{false, body.error().message, error_response(502, body.error().message)};
-  }
-  http::Response refused{(*answer)->status(), (*answer)->headers(), std::move(*body)};
-  Offer verdict = judge_refusal(job, backend, std::move(refused));
-  if (verdict.answered) (void)co_await exchange.respond(std::move(verdict.response));
-  co_return verdict;
+  options.stop = stop.get_token();
+  http::Request addressed;
+  auto body = job.adapter ? backend.api->address(job.request.body, job.model) : std::nullopt;
+  if (body) addressed = {job.request.method, job.request.target, job.request.headers, std::move(*body)};
+  const auto answer = co_await fleet_.send(backend, body ? addressed : job.request, options);
+  if (answer) co_return co_await relay(exchange, job, backend, **answer);
+  if (exchange.stop().stop_requested()) co_return Offer{};
+  fleet_.report_failure(backend, answer.error().message);
+  co_return Offer{false, answer.error().message, error_response(502, answer.error().message)};
 }
 
-Proxy::Offer Proxy::judge_refusal(const Job& job, Backend& backend, http::Response response) {
+http::Task<Proxy::Offer> Proxy::relay(http::Exchange& exchange, const Job& job, Backend& backend,
+                                      http::Answer& answer) {
+  const bool stream = answer.headers().get("Content-Type").starts_with("text/event-stream");
+  if (stream && answer.status() == 200) return relay_stream(exchange, backend, answer);
+  return relay_whole(exchange, job, backend, answer);
+}
+
+std::optional<Proxy::Offer> Proxy::judge(const Job& job, Backend& backend, http::Response& response) {
+  if (response.status == 200 && !looks_like_json(response.body)) {
+    constexpr const char* kWhy = "its answer is no JSON";
+    fleet_.report_failure(backend, kWhy);
+    return Offer{false, kWhy, error_response(502, fmt::format("{}: {}", backend.name(), kWhy))};
+  }
+  const bool lost = response.status == 404 && job.adapter, failed = response.status >= 500;
+  if (!lost && !failed && response.status != 429) {
+    fleet_.report_success(backend);
+    return std::nullopt;
+  }
   const std::string reason =
       fmt::format("status {}: {}", response.status, std::string_view(response.body).substr(0, 200));
-  if (response.status == 404 && job.adapter) {
-    fleet_.report_lost_adapters(backend);
-    return {false, reason, std::move(response)};
-  }
-  if (response.status >= 500) {
-    fleet_.report_failure(backend, reason);
-    return {false, reason, std::move(response)};
-  }
-  if (response.status == 429) return {false, reason, std::move(response)};
-  fleet_.report_success(backend);
-  return {true, "", std::move(response)};
+  if (lost) fleet_.report_lost_adapters(backend);
+  if (failed) fleet_.report_failure(backend, reason);
+  return Offer{false, reason, std::move(response)};
 }
 
-http::Task<Proxy::Offer> Proxy::relay_whole(http::Exchange& exchange, Backend& backend,
+http::Task<Proxy::Offer> Proxy::relay_whole(http::Exchange& exchange, const Job& job, Backend& backend,
                                             http::Answer& answer) {
   auto body = co_await answer.body();
   if (!body && exchange.stop().stop_requested()) co_return Offer{};
-  if (!body || !looks_like_json(*body)) {
-    const std::string why = body ? "its answer is no JSON" : body.error().message;
-    fleet_.report_failure(backend, why);
-    co_return Offer{false, why, error_response(502, fmt::format("{}: {}", backend.name(), why))};
+  if (!body) {
+    fleet_.report_failure(backend, body.error().message);
+    const std::string why = fmt::format("{}: {}", backend.name(), body.error().message);
+    co_return Offer{false, body.error().message, error_response(502, why)};
   }
-  fleet_.report_success(backend);
-  http::Response whole{answer.status(), answer.headers(), std::move(*body)};
+  http::Response whole{answer.status(), answer.take_headers(), std::move(*body)};
+  if (auto refused = judge(job, backend, whole)) co_return std::move(*refused);
   (void)co_await exchange.respond(std::move(whole));
   co_return Offer{};
 }
@@ -283,7 +268,7 @@ http::Task<Proxy::Offer> Proxy::relay_stream(http::Exchange& exchange, Backend& 
     fleet_.report_failure(backend, why);
     co_return Offer{false, why, error_response(502, fmt::format("{}: {}", backend.name(), why))};
   }
-  if (!co_await exchange.begin(200, answer.headers())) co_return Offer{};
+  if (!co_await exchange.begin(200, answer.take_headers())) co_return Offer{};
   while (piece && !piece->empty()) {
     if (!co_await exchange.write(*piece)) co_return Offer{};
     piece = co_await answer.read_some();
@@ -305,7 +290,7 @@ http::Task<Proxy::Offer> Proxy::relay_stream(http::Exchange& exchange, Backend& 
 
 // Changes to all servers.
 
-http::Task<> Proxy::change(http::Exchange& exchange, const std::string& path) {
+http::Task<> Proxy::change(http::Exchange& exchange, std::string path) {
   auto text = co_await exchange.body();
   if (!text) co_return;
   auto body = text->empty() ? Result<Json>(Json::object()) : parse_json(*text, "request");

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,6 @@ class Proxy {
   /// A request to be passed on.
   struct Job {
     http::Request request;
-    OrderedJson body;
     std::string model;             // "" where it names none
     std::vector<uint64_t> blocks;  // of its prompt
     std::vector<bool> tried;       // by server
@@ -71,16 +71,18 @@ class Proxy {
   http::Task<> complete(http::Exchange& exchange);
   http::Task<Result<Job>> read_job(http::Exchange& exchange);
   http::Task<> pass_on(http::Exchange& exchange, Job& job);
-  http::Task<Backend*> choose(http::Exchange& exchange, Job& job);
-  Backend* choose_now(Job& job);
+  Backend* choose(Job& job);
+  http::Task<Backend*> wait_for_server(http::Exchange& exchange, Job& job);
   bool known(Job& job) const;
   http::Task<Offer> offer(http::Exchange& exchange, Job& job, Backend& backend);
-  http::Task<Offer> offer_counted(http::Exchange& exchange, Job& job, Backend& backend, std::stop_token stop);
-  http::Task<Offer> relay_whole(http::Exchange& exchange, Backend& backend, http::Answer& answer);
+  http::Task<Offer> relay(http::Exchange& exchange, const Job& job, Backend& backend, http::Answer& answer);
+  http::Task<Offer> relay_whole(http::Exchange& exchange, const Job& job, Backend& backend,
+                                http::Answer& answer);
   http::Task<Offer> relay_stream(http::Exchange& exchange, Backend& backend, http::Answer& answer);
-  Offer judge_refusal(const Job& job, Backend& backend, http::Response response);
+  /// Nothing where the answer is one for the client, whatever its status.
+  std::optional<Offer> judge(const Job& job, Backend& backend, http::Response& response);
 
-  http::Task<> change(http::Exchange& exchange, const std::string& path);
+  http::Task<> change(http::Exchange& exchange, std::string path);
   http::Task<Status> load(const Json& body);
   http::Task<Status> pause(std::string name);
   http::Task<Status> unload(const Json& body);
@@ -92,6 +94,8 @@ class Proxy {
   const ProxyOptions options_;
   Fleet fleet_;
   PrefixRouter router_;
+  std::vector<bool> eligible_;  // by server, of the choice that is being made
+  std::vector<int64_t> loads_;
   SteadyClock clock_;
   int64_t running_ = 0;
   Counts counts_;

@@ -1,12 +1,15 @@
 #include "nereus/serving/completion_request.h"
 #include "nereus/serving/manifest.h"
-#include "nereus/serving/prompt_blocks.h"
+#include "nereus/serving/request_outline.h"
 #include "tests/fuzz/read_bytes.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace nereus;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto value = parse_ordered_json(text, "fuzz");
+  // The proxy takes what a server would: an object, with no key that decides twice.
+  const auto outline = serving::read_outline(text, 16, 64);
+  if (outline) fuzz::require(value && value->is_object());
   if (!value) return 0;
   for (const bool chat : {false, true}) {
     const auto request = serving::read_completion_request(*value, chat, {.vocab_size = 1000});
@@ -15,7 +18,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (request->prompt_ids)
       for (const int32_t id : *request->prompt_ids) fuzz::require(id >= 0 && id < 1000);
   }
-  if (value->is_object()) (void)serving::prompt_blocks(*value, "m", 16, 64);
   const auto manifest = serving::Manifest::from_json(Json::parse(text, nullptr, false), "fuzz");
   if (manifest)
     for (const auto& file : manifest->files) fuzz::require(serving::safe_name(file.name));

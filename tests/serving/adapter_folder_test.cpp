@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include "nereus/serving/prometheus.h"
-#include "nereus/serving/prompt_blocks.h"
 #include "nereus/serving/routing.h"
 #include "tests/formats/scratch_folder.h"
 
@@ -76,28 +75,6 @@ TEST(PrometheusPage, Format) {
   EXPECT_EQ(page.text(),
             "# HELP a_total All of it.\n# TYPE a_total counter\na_total 3\n"
             "# HELP b By name.\n# TYPE b gauge\nb{name=\"x\\\"y\\\\z\\n\",k=\"v\"} 0.5\n");
-}
-
-TEST(PromptBlocks, OfIdsTextAndChats) {
-  OrderedJson ids = OrderedJson::array();
-  std::vector<int32_t> tokens;
-  for (int32_t i = 0; i < 40; ++i) {
-    ids.push_back(i);
-    tokens.push_back(i);
-  }
-  const auto blocks = [](OrderedJson request) { return prompt_blocks(request, "m", 16, 8); };
-  EXPECT_EQ(blocks({{"prompt", ids}}), block_hashes("m", tokens, 16));
-  EXPECT_EQ(blocks({{"prompt", OrderedJson::array({ids})}}), block_hashes("m", tokens, 16));
-  EXPECT_EQ(blocks({{"prompt", "twelve bytes"}}), text_block_hashes("m", "twelve bytes", 8));
-  const OrderedJson user = {{"role", "user"}, {"content", "a question"}};
-  const OrderedJson more = {{"role", "assistant"}, {"content", "an answer"}};
-  const auto first = blocks({{"messages", OrderedJson::array({user})}});
-  const auto second = blocks({{"messages", OrderedJson::array({user, more})}});
-  ASSERT_FALSE(first.empty());
-  EXPECT_TRUE(std::equal(first.begin(), first.end(), second.begin()));
-  for (const char* bad : {R"({})", R"({"prompt": 1})", R"({"prompt": []})", R"({"prompt": [1, "a"]})",
-                          R"({"prompt": {"a": 1}})", R"({"messages": 1})"})
-    EXPECT_TRUE(blocks(OrderedJson::parse(bad)).empty()) << bad;
 }
 
 }  // namespace
