@@ -50,11 +50,15 @@ Correction correction(const ActiveBatch& batch, const CorrectionOptions& options
     return {ones, ones};
   }
   const at::Tensor raw = raw_weight(batch, options.mode);
-  if (options.mode == CorrectionMode::none) return {raw, at::ones_like(raw)};
+  Correction result{raw, at::ones_like(raw), is_sequence(options.mode)};
+  if (options.mode == CorrectionMode::none) return result;
   const double low = options.min.value_or(0.0);
   const double high = options.max.value_or(kInfinity);
-  if (!is_mask(options.mode)) return {raw, raw.clamp(low, high)};
-  return {raw, at::where(raw.ge(low).logical_and(raw.le(high)), raw, at::zeros_like(raw))};
+  if (is_mask(options.mode))
+    result.weight = at::where(raw.ge(low).logical_and(raw.le(high)), raw, at::zeros_like(raw));
+  else
+    result.weight = raw.clamp(low, high);
+  return result;
 }
 
 at::Tensor off_policy_mask(const ActiveBatch& batch, double threshold) {

@@ -36,6 +36,7 @@ CorrectionOptions usual_correction(CorrectionMode mode);
 struct Correction {
   at::Tensor raw;     ///< [tokens] w before the bounds, of the token or of its sequence, without gradient
   at::Tensor weight;  ///< [tokens] what multiplies the policy term, without gradient
+  bool of_sequences = false;  ///< all tokens of a sequence have the same
 };
 
 /// All weights are 1 without the sampler's log-probs. Log-ratios are clamped to +-20, of tokens and of

@@ -31,6 +31,7 @@ LossSums& LossSums::operator+=(const LossSums& other) {
   sequence_high_max = std::max(sequence_high_max, other.sequence_high_max);
   logp_difference += other.logp_difference;
   logp_difference_max = std::max(logp_difference_max, other.logp_difference_max);
+  weights += other.weights;
   weight += other.weight;
   weight_min = std::min(weight_min, other.weight_min);
   weight_max = std::max(weight_max, other.weight_max);
@@ -60,7 +61,7 @@ std::vector<std::pair<std::string, double>> metrics(const LossSums& sums) {
   result.emplace_back("sampling/logp_difference/mean", sums.logp_difference / tokens);
   result.emplace_back("sampling/logp_difference/max", sums.logp_difference_max);
   result.emplace_back("sampling/importance_ratio/min", finite(sums.weight_min));
-  result.emplace_back("sampling/importance_ratio/mean", sums.weight / tokens);
+  result.emplace_back("sampling/importance_ratio/mean", sums.weight / std::max(sums.weights, 1.0));
   result.emplace_back("sampling/importance_ratio/max", sums.weight_max);
   result.emplace_back("masked/correction", sums.correction_masked / tokens);
   return result;

@@ -27,7 +27,8 @@ struct LossSums {
 
   double logp_difference = 0;  ///< sum of |old - sampler|
   double logp_difference_max = 0;
-  double weight = 0;  ///< sum of the correction's w before its bounds
+  double weights = 0;  ///< how many w there are: tokens, or sequences where the correction is theirs
+  double weight = 0;   ///< sum of the correction's w before its bounds
   double weight_min = std::numeric_limits<double>::infinity();
   double weight_max = 0;
   double correction_masked = 0;  ///< tokens that the correction's bounds set to 0

@@ -29,11 +29,20 @@ void measure_clipping(const ActiveBatch& batch, const LossTerms& terms, LossSums
       (sum_by_sequence(high, batch).masked_select(has_tokens) / length).max().item<double>();
 }
 
+// One of each token, or of each sequence where the correction is by sequence: a long one counts once.
+at::Tensor sampler_ratios(const Correction& correction, const ActiveBatch& batch) {
+  if (!correction.of_sequences) return picked(correction.raw, batch);
+  const at::Tensor has_tokens = batch.length.gt(0);
+  return sum_by_sequence(correction.raw * batch.mask, batch).masked_select(has_tokens) /
+         batch.length.masked_select(has_tokens);
+}
+
 void measure_sampler(const ActiveBatch& batch, const LossTerms& terms, LossSums& sums) {
   const at::Tensor difference = (batch.old_logprob - batch.sampler_logprob).abs().nan_to_num(0.0);
-  const at::Tensor weight = picked(terms.correction.raw, batch);
+  const at::Tensor weight = sampler_ratios(terms.correction, batch);
   sums.logp_difference = total(difference);
   sums.logp_difference_max = difference.max().item<double>();
+  sums.weights = static_cast<double>(weight.numel());
   sums.weight = total(weight);
   sums.weight_min = weight.min().item<double>();
   sums.weight_max = weight.max().item<double>();

@@ -12,6 +12,7 @@ train::TrainerOptions trainer_options(const Job& job) {
   options.optimizer.total_steps = job.run.steps * options.minibatches * options.epochs;
   options.max_completion_length = job.generation.sampling.max_new_tokens;
   options.temperature = job.generation.sampling.temperature;
+  if (job.async.enabled) options.kept_policies = job.async.max_staleness + 1;
   if (job.grpo.entropy_target) {
     options.entropy_control.emplace();
     options.entropy_control->target = *job.grpo.entropy_target;

@@ -1,5 +1,7 @@
 #include "nereus/runtime/remote_sampler.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -106,39 +108,36 @@ void RemoteSampler::hand_over(const model::Transformer& trained, int64_t version
   handed_ = std::move(handed);
 }
 
+/// While the bucket or the servers cannot take a new policy, sampling goes on with the one that is there, and
+/// they are asked again.
 Result<std::optional<int64_t>> RemoteSampler::adopt() {
-  std::optional<Handed> handed;
   {
     const std::lock_guard lock(mutex_);
-    handed = std::exchange(handed_, std::nullopt);
+    if (handed_) unpublished_ = std::exchange(handed_, std::nullopt);
   }
-  if (handed) {
-    auto number = publish(*handed);
-    if (!number) return pass(number);
-    unloaded_ = *number;
-  }
-  if (unloaded_) return load_new();
-  load_again();
+  if (!unpublished_ && !unloaded_) return load_again(), std::nullopt;
+  const double now = SteadyClock().now();
+  if (now < next_try_at_) return std::nullopt;
+  auto adopted = offer();
+  const std::lock_guard lock(mutex_);
+  if (adopted) return trouble_.clear(), adopted;
+  if (trouble_.empty()) failing_since_ = now;
+  trouble_ = adopted.error().message;
+  next_try_at_ = now + options_.remote.retry_seconds;
+  if (now - failing_since_ > options_.remote.give_up_seconds) return adopted;
   return std::nullopt;
 }
 
-/// Servers that cannot take the new policy just now go on with the one they have, and are asked again.
-Result<std::optional<int64_t>> RemoteSampler::load_new() {
-  const double now = SteadyClock().now();
-  if (now < next_load_at_) return std::nullopt;
+/// Brings the newest policy into the bucket and onto the servers: what is left to do of that.
+Result<std::optional<int64_t>> RemoteSampler::offer() {
+  if (unpublished_) {
+    const auto number = publish(*unpublished_);
+    if (!number) return pass(number);
+    unpublished_.reset();
+    unloaded_ = *number;
+  }
   const int64_t number = *unloaded_;
-  if (auto status = load(number); !status) {
-    const std::lock_guard lock(mutex_);
-    if (load_trouble_.empty()) load_failing_since_ = now;
-    load_trouble_ = status.error().message;
-    next_load_at_ = now + options_.remote.retry_seconds;
-    if (now - load_failing_since_ > options_.remote.give_up_seconds) return pass(status);
-    return std::nullopt;
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    load_trouble_.clear();
-  }
+  if (auto status = load(number); !status) return pass(status);
   unloaded_.reset();
   servable_.push_back(number);
   generator_->set_policy(serving::version_name(number), number, *offset_);
@@ -148,7 +147,7 @@ Result<std::optional<int64_t>> RemoteSampler::load_new() {
 
 std::string RemoteSampler::trouble() const {
   const std::lock_guard lock(mutex_);
-  return load_trouble_.empty() ? generator_->trouble() : load_trouble_;
+  return trouble_.empty() ? generator_->trouble() : trouble_;
 }
 
 /// Writes the adapter into the bucket; its number there.
@@ -188,8 +187,8 @@ Status RemoteSampler::load(int64_t number) {
 /// While requests fail, a server may have been started again and lost its adapters.
 void RemoteSampler::load_again() {
   const double now = SteadyClock().now();
-  if (generator_->trouble().empty() || now < next_load_at_) return;
-  next_load_at_ = now + options_.remote.retry_seconds;
+  if (generator_->trouble().empty() || now < next_try_at_) return;
+  next_try_at_ = now + options_.remote.retry_seconds;
   for (const int64_t number : servable_)
     if (!load(number)) return;  // it is not there yet, which the generator says
 }
@@ -201,7 +200,10 @@ http::Task<> RemoteSampler::unload(std::string name) {
   // Answered when the last request that uses the adapter has ended.
   http::CallOptions call;
   call.head_seconds = call.piece_seconds = call.total_seconds = options_.remote.answer_seconds;
-  (void)co_await client->fetch(options_.remote.url, std::move(request), call);
+  const auto answer = co_await client->fetch(options_.remote.url, std::move(request), call);
+  if (answer && answer->status >= 300 && answer->status != 404)  // a server that is gone has forgotten it
+    spdlog::warn("{}: {} was not unloaded: status {}: {}", options_.remote.url.text(), name, answer->status,
+                 answer->body.substr(0, 200));
 }
 
 /// Lets the versions go that no sample can be trained with any more.
@@ -211,7 +213,9 @@ void RemoteSampler::retire(int64_t newest) {
     servable_.erase(servable_.begin());
   }
   const int64_t oldest = servable_.front();
-  (void)bucket_.prune(options_.keep, [&](int64_t version) { return version >= oldest && version <= newest; });
+  const auto in_use = [&](int64_t version) { return version >= oldest && version <= newest; };
+  if (auto status = bucket_.prune(options_.keep, in_use); !status)
+    spdlog::warn("old versions stay in the bucket: {}", status.error().message);
 }
 
 }  // namespace nereus::runtime

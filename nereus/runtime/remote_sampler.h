@@ -47,7 +47,7 @@ class RemoteSampler : public PolicySampler {
   Result<http::Response> first_answer();
   Status check_server();
   Result<int64_t> publish(const Handed& handed);
-  Result<std::optional<int64_t>> load_new();
+  Result<std::optional<int64_t>> offer();
   Status load(int64_t number);
   void load_again();
   void retire(int64_t newest);
@@ -60,15 +60,16 @@ class RemoteSampler : public PolicySampler {
   http::Loop loop_;
   std::shared_ptr<http::Client> client_;  ///< also of calls that nobody waits for
   std::unique_ptr<serving::RemoteGenerator> generator_;
-  std::vector<int64_t> servable_;    ///< numbers, oldest first
-  std::optional<int64_t> offset_;    ///< number minus version
-  std::optional<int64_t> unloaded_;  ///< published, not yet on the servers
-  double next_load_at_ = 0;
+  std::vector<int64_t> servable_;      ///< numbers, oldest first
+  std::optional<int64_t> offset_;      ///< number minus version
+  std::optional<Handed> unpublished_;  ///< not yet in the bucket
+  std::optional<int64_t> unloaded_;    ///< published, not yet on the servers
+  double next_try_at_ = 0;
   mutable std::mutex mutex_;
   // Guarded by mutex_:
   std::optional<Handed> handed_;
-  std::string load_trouble_;
-  double load_failing_since_ = 0;
+  std::string trouble_;
+  double failing_since_ = 0;
 };
 
 }  // namespace nereus::runtime

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "nereus/train/policy.h"
+#include "nereus/train/sampler_check.h"
 #include "nereus/train/state_file.h"
 #include "nereus/train/step_plan.h"
 
@@ -20,12 +21,15 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }  // namespace
 
 struct Trainer::State {
-  State(model::Transformer& model, const TrainerOptions& o)
-      : options(o),
+  State(model::Transformer& trained, const TrainerOptions& o)
+      : model(trained),
+        options(o),
         vocab(model.config().vocab),
         policy(model, o.temperature, o.recompute),
         optimizer(model.parameters(), o.optimizer) {
     if (uses_reference()) reference.emplace(model.parameters());
+    if (o.kept_policies > 0) check.emplace(o.kept_policies);
+    remember();
   }
 
   bool uses_reference() const { return options.loss.beta != 0 || options.advantages.kl_coef != 0; }
@@ -42,12 +46,15 @@ struct Trainer::State {
   void set_entropy_threshold(Minibatch& minibatch) const;
   void after_optimizer_step(const rl::LossSums& sums);
   void after_update();
+  void remember();
 
+  model::Transformer& model;
   TrainerOptions options;
   int64_t vocab;
   Policy policy;
   AdamW optimizer;
   std::optional<Reference> reference;
+  std::optional<SamplerCheck> check;
   rl::EntropyControl entropy_control;
   int64_t version = 0;
 };
@@ -136,6 +143,11 @@ void Trainer::State::after_update() {
   ++version;
   if (reference && options.reference_sync_steps > 0 && version % options.reference_sync_steps == 0)
     reference->mix(options.reference_mixup);
+  remember();
+}
+
+void Trainer::State::remember() {
+  if (check) check->remember(model.parameters(), version);
 }
 
 Trainer::Trainer(model::Transformer& model, TrainerOptions options)
@@ -159,7 +171,10 @@ Result<std::map<std::string, double>> Trainer::step(const std::vector<ScoredGrou
   if (batch->token_wise())
     if (auto status = batch->compute_advantages(s.kl_by_token(*batch, minibatches)); !status)
       return pass(status);
-  std::map<std::string, double> metrics{{"perf/logprob_s", seconds_since(begin)}};
+  std::map<std::string, double> metrics;
+  if (s.check)
+    metrics = s.check->compare(groups, s.policy, {s.options.micro_batch_tokens, s.options.share_prompts});
+  metrics["perf/logprob_s"] = seconds_since(begin);
 
   begin = std::chrono::steady_clock::now();
   rl::LossSums sums;
@@ -209,6 +224,7 @@ Status Trainer::load(const std::filesystem::path& folder) {
                              {"version", "optimizer_steps", "entropy_coefficient", "last_entropy"});
   if (!counters) return pass(counters);
   state_->version = static_cast<int64_t>((*counters)[0]);
+  state_->remember();
   state_->optimizer.set_steps(static_cast<int64_t>((*counters)[1]));
   state_->entropy_control = {(*counters)[2], (*counters)[3]};
   return {};

@@ -38,6 +38,7 @@ struct TrainerOptions {
   int64_t reference_sync_steps =
       0;                         ///< every so many updates the reference moves towards the policy; 0: never
   double reference_mixup = 0.6;  ///< share of the policy in that move
+  int64_t kept_policies = 0;     ///< past policies to compare a sampler with that lags behind; 0: none
 };
 
 /// A sampled group and its rewards: rewards[function][completion], absent where the reward gave up.

@@ -49,6 +49,17 @@ TEST(LossSums, CountsWhatTheLossDid) {
   EXPECT_EQ(found.count("kl"), 0U);
 }
 
+TEST(LossSums, ACorrectionBySequenceCountsEachOnce) {
+  const auto mean = [](CorrectionMode mode) {
+    LossOptions options;
+    options.correction = usual_correction(mode);
+    return named_metrics(policy_loss(two_sequences(), {.active_tokens = 5}, options).sums)
+        .at("sampling/importance_ratio/mean");
+  };
+  EXPECT_NEAR(mean(CorrectionMode::token_truncate), (3 + std::exp(0.1) + std::exp(-0.2)) / 5, 1e-12);
+  EXPECT_NEAR(mean(CorrectionMode::sequence_mask), (std::exp(0.1) + std::exp(-0.2)) / 2, 1e-12);
+}
+
 TEST(LossSums, MicroBatchesAddUpToTheBatch) {
   const Json json = golden().at("batches").at("plain");
   LossOptions options;
