@@ -61,9 +61,8 @@ Status serve(Options& options) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("proxy"));
   http::Loop loop;
   serving::Proxy proxy(loop, options.proxy);
-  auto server = http::Server::start(loop, options.server, [&proxy](http::Exchange& exchange) -> http::Task<> {
-    co_await proxy.handle(exchange);
-  });
+  auto server = http::Server::start(loop, options.server,
+                                    [&proxy](http::Exchange& exchange) { return proxy.handle(exchange); });
   if (!server) return pass(server);
   proxy.start();
   std::cout << "nereus proxy at " << (*server)->url() << " in front of " << options.backends.size()

@@ -67,11 +67,11 @@ using StopGuard = std::stop_callback<CloseLater>;
 class PooledAnswer final : public Answer {
  public:
   PooledAnswer(std::shared_ptr<ConnectionPool> pool, std::unique_ptr<StopGuard> guard, Call call,
-               std::string where, const CallOptions& options, Deadline deadline)
+               const Url& origin, const CallOptions& options, Deadline deadline)
       : pool_(std::move(pool)),
         guard_(std::move(guard)),
         call_(std::move(call)),
-        where_(std::move(where)),
+        origin_(origin),
         piece_seconds_(options.piece_seconds),
         max_bytes_(options.max_body_bytes),
         deadline_(deadline) {
@@ -93,7 +93,7 @@ class PooledAnswer final : public Answer {
       size_t taken = 0;
       if (const auto input = call_.connection->input(); !input.empty()) {
         const auto put = parser.put(input);
-        if (!put) co_return fail("{}: {}", where_, put.error().message);
+        if (!put) co_return fail("{}: {}", origin_.origin(), put.error().message);
         taken = *put;
         call_.connection->consume(taken);
       }
@@ -102,8 +102,9 @@ class PooledAnswer final : public Answer {
       const auto wait = co_await call_.connection->more(deadline_.left(piece_seconds_));
       if (wait == Connection::Wait::data) continue;
       if (wait == Connection::Wait::timeout)
-        co_return fail("{}: the answer stopped: nothing came for {:.3g} s", where_, piece_seconds_);
-      if (!parser.end()) co_return fail("{}: the answer broke off: {}", where_, call_.connection->reason());
+        co_return fail("{}: the answer stopped: nothing came for {:.3g} s", origin_.origin(), piece_seconds_);
+      if (!parser.end())
+        co_return fail("{}: the answer broke off: {}", origin_.origin(), call_.connection->reason());
     }
   }
 
@@ -116,7 +117,7 @@ class PooledAnswer final : public Answer {
       whole += *piece;
     }
     if (whole.size() > max_bytes_)
-      co_return fail("{}: the answer is larger than {} bytes", where_, max_bytes_);
+      co_return fail("{}: the answer is larger than {} bytes", origin_.origin(), max_bytes_);
     co_return whole;
   }
 
@@ -126,7 +127,7 @@ class PooledAnswer final : public Answer {
     guard_.reset();
     auto connection = std::exchange(call_.connection, nullptr);
     if (call_.parser->keep_alive() && !connection->ended() && connection->input().empty())
-      pool_->give_back(where_, std::move(connection));
+      pool_->give_back(origin_, std::move(connection));
     else
       connection->close();
   }
@@ -134,7 +135,7 @@ class PooledAnswer final : public Answer {
   std::shared_ptr<ConnectionPool> pool_;
   std::unique_ptr<StopGuard> guard_;
   Call call_;
-  std::string where_;
+  Url origin_;
   double piece_seconds_;
   uint64_t max_bytes_;
   Deadline deadline_;
@@ -217,8 +218,7 @@ Task<Result<std::unique_ptr<Answer>>> Client::State::attempt(const Url& origin, 
                                                              const BodySource& source,
                                                              const CallOptions& call,
                                                              const Deadline& deadline, Call& made) {
-  const std::string where = origin.origin();
-  if (made.reused && !source) made.connection = pool->take(where);
+  if (made.reused && !source) made.connection = pool->take(origin);
   made.reused = made.connection != nullptr;
   if (!made.connection) {
     auto opened = co_await open(origin, deadline.left(options.connect_seconds));
@@ -237,9 +237,10 @@ Task<Result<std::unique_ptr<Answer>>> Client::State::attempt(const Url& origin, 
                                 deadline.left(call.head_seconds));
   if (!status) {
     connection->close();
-    co_return fail("{}: {}", where, call.stop.stop_requested() ? "given up" : status.error().message);
+    co_return fail("{}: {}", origin.origin(),
+                   call.stop.stop_requested() ? "given up" : status.error().message);
   }
-  co_return std::make_unique<PooledAnswer>(pool, std::move(guard), std::move(made), where, call, deadline);
+  co_return std::make_unique<PooledAnswer>(pool, std::move(guard), std::move(made), origin, call, deadline);
 }
 
 Client::Client(Loop& loop, ClientOptions options)

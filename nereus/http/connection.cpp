@@ -49,6 +49,7 @@ void Connection::read_on() {
 }
 
 void Connection::take(const Io& io) {
+  written_at_once_ = 0;
   input_.append(space_.data(), io.bytes);
   // A peer that fills the space gets more of it.
   if (io.bytes == space_.size() && space_.size() < kLargestRead) space_.resize(space_.size() * 4);

@@ -6,7 +6,7 @@ bool ConnectionPool::fresh(const Idle& idle, double now) const {
   return now - idle.since < idle_seconds_ && !idle.connection->ended() && idle.connection->input().empty();
 }
 
-std::shared_ptr<Connection> ConnectionPool::take(const std::string& origin) {
+std::shared_ptr<Connection> ConnectionPool::take(const Url& origin) {
   const auto found = waiting_.find(origin);
   if (found == waiting_.end()) return nullptr;
   const double now = clock_.now();
@@ -19,7 +19,7 @@ std::shared_ptr<Connection> ConnectionPool::take(const std::string& origin) {
   return nullptr;
 }
 
-void ConnectionPool::give_back(const std::string& origin, std::shared_ptr<Connection> connection) {
+void ConnectionPool::give_back(const Url& origin, std::shared_ptr<Connection> connection) {
   auto& waiting = waiting_[origin];
   const double now = clock_.now();
   while (!waiting.empty() && !fresh(waiting.front(), now)) {

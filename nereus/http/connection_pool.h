@@ -3,10 +3,10 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <string>
 
 #include "nereus/base/clock.h"
 #include "nereus/http/connection.h"
+#include "nereus/http/url.h"
 
 namespace nereus::http {
 
@@ -17,8 +17,8 @@ class ConnectionPool {
   ConnectionPool(double idle_seconds, size_t max_idle) : idle_seconds_(idle_seconds), max_idle_(max_idle) {}
 
   /// The one that was used last, so that the others may become too old; null where there is none.
-  std::shared_ptr<Connection> take(const std::string& origin);
-  void give_back(const std::string& origin, std::shared_ptr<Connection> connection);
+  std::shared_ptr<Connection> take(const Url& origin);
+  void give_back(const Url& origin, std::shared_ptr<Connection> connection);
   /// Closes all, and each that is given back from now on.
   void close();
   size_t idle() const;
@@ -33,7 +33,7 @@ class ConnectionPool {
   const double idle_seconds_;
   const size_t max_idle_;
   SteadyClock clock_;
-  std::map<std::string, std::deque<Idle>> waiting_;  // oldest first
+  std::map<Url, std::deque<Idle>, OriginLess> waiting_;  // oldest first
   bool closed_ = false;
 };
 

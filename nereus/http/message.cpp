@@ -30,7 +30,7 @@ std::string dump(const OrderedJson& body) {
 }  // namespace
 
 bool equal_without_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, lower, lower);
+  return a.size() == b.size() && std::ranges::equal(a, b, {}, lower, lower);
 }
 
 bool decode_percent(std::string_view text, std::string& decoded) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "nereus/base/result.h"
 
@@ -22,6 +23,13 @@ struct Url {
   /// "http://HOST:PORT", by which connections are shared.
   std::string origin() const;
   std::string text() const { return origin() + path; }
+};
+
+/// Orders URLs by what `origin` tells of them.
+struct OriginLess {
+  bool operator()(const Url& a, const Url& b) const {
+    return std::tie(a.port, a.tls, a.host) < std::tie(b.port, b.tls, b.host);
+  }
 };
 
 }  // namespace nereus::http

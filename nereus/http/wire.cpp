@@ -53,20 +53,24 @@ constexpr std::array<std::string_view, 9> kHopFields = {
 
 void append_field(std::string& head, std::string_view name, std::string_view value) {
   head.append(name).append(": ");
-  const size_t begin = head.size();
+  const auto begin = static_cast<ptrdiff_t>(head.size());
   head.append(value);
   // A line end in a value would begin a field, or a message, of somebody else's choice.
-  constexpr std::string_view kEnds("\r\n\0", 3);
-  for (size_t i = begin; (i = head.find_first_of(kEnds, i)) != std::string::npos;) head[i] = ' ';
+  std::replace_if(
+      head.begin() + begin, head.end(), [](char c) { return c == '\r' || c == '\n' || c == '\0'; }, ' ');
   head.append(kLineEnd);
 }
 
+constexpr std::array<bool, 256> token_characters() {
+  std::array<bool, 256> is = {};
+  for (const char c : std::string_view("!#$%&'*+-.^_`|~0123456789")) is[static_cast<unsigned char>(c)] = true;
+  for (int c = 'a'; c <= 'z'; ++c) is[static_cast<size_t>(c)] = is[static_cast<size_t>(c - 'a' + 'A')] = true;
+  return is;
+}
+
 bool is_token(std::string_view name) {
-  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
-  return !name.empty() && std::ranges::all_of(name, [&](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           kMarks.find(c) != std::string_view::npos;
-  });
+  static constexpr auto kIs = token_characters();
+  return !name.empty() && std::ranges::all_of(name, [](unsigned char c) { return kIs[c]; });
 }
 
 void append_fields(std::string& head, const Headers& headers, const Framing& framing) {
