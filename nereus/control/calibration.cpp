@@ -78,8 +78,34 @@ double Calibrator::noise(plan::Operation operation, const std::string& regime) c
   return found == regimes_.end() ? options_.line.noise : found->second.line.noise();
 }
 
+// A regime of a role that was not seen has the common factor, but as much of its time does not grow with the
+// work as of the role's regimes that were seen, by their precision.
+void Calibrator::add_roles(plan::Operation operation, const Pool& common, plan::Calibration& result) const {
+  struct Sum {
+    double weight = 0, share = 0, work = 0;
+  };
+  std::map<std::string, Sum> roles;
+  for (auto i = regimes_.lower_bound({operation, ""}); i != regimes_.end() && i->first.first == operation;
+       ++i) {
+    const OnlineLine& line = i->second.line;
+    const double weight = 1 / (square(options_.between_regimes) + variance(i->second));
+    Sum& sum = roles[i->first.second.substr(0, i->first.second.find('/'))];
+    sum.weight += weight;
+    sum.share += weight * line.constant() / line.at(line.last_work());
+    sum.work += weight * line.last_work();
+  }
+  for (const auto& [role, sum] : roles) {
+    const double share = sum.share / sum.weight, work = sum.work / sum.weight;
+    result.factors[{operation, role}] = std::exp(common.mean) * (1 - share);
+    result.offsets[{operation, role}] = std::exp(common.mean) * share * work;
+  }
+}
+
 plan::Calibration Calibrator::calibration(const plan::Calibration& base) const {
   plan::Calibration result = base;
+  for (const plan::Operation operation :
+       {plan::Operation::decode, plan::Operation::infer, plan::Operation::train})
+    add_roles(operation, pool(operation), result);
   for (const auto& [key, regime] : regimes_) {
     const Pool common = pool(key.first);
     const double correction = factor(regime, common).value / std::exp(log_ratio(regime.line));

@@ -47,8 +47,8 @@ class Calibrator {
   /// Relative standard deviation of a single measurement.
   double noise(plan::Operation operation, const std::string& regime) const;
 
-  /// `base` with the factor and offset of every regime seen and, under the empty regime, the factor of those
-  /// not seen.
+  /// `base` with the factor and offset of every regime seen, those of a role's other regimes under the role's
+  /// name, and under the empty regime the factor of all else.
   plan::Calibration calibration(const plan::Calibration& base) const;
 
  private:
@@ -61,6 +61,7 @@ class Calibrator {
   };
 
   Pool pool(plan::Operation operation) const;
+  void add_roles(plan::Operation operation, const Pool& common, plan::Calibration& result) const;
   Factor factor(const Regime& regime, const Pool& common) const;
   double variance(const Regime& regime) const;
 

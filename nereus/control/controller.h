@@ -71,6 +71,9 @@ class Controller {
   struct Priced {
     const plan::Candidate* candidate = nullptr;
     double seconds = 0, transition = 0, deviation = 0;
+
+    /// Over so many steps, each taken for longer by `confidence` deviations.
+    double total(double steps, double confidence) const;
   };
 
   void learn(const Observation& observation);
@@ -85,7 +88,8 @@ class Controller {
   Decision take(const Priced& choice, Decision decision);
   std::optional<Priced> best(const plan::SearchResult& found, const plan::StepTime* stay, double horizon,
                              std::string& refusal) const;
-  double deviation(const plan::StepTime& stay, const plan::Candidate& candidate) const;
+  double deviation(const plan::StepTime* stay, const plan::Plan& from,
+                   const plan::Candidate& candidate) const;
   double relative_change() const;
   plan::StepTime price(int64_t steps_ahead);
   double horizon(double step_seconds) const;

@@ -16,35 +16,42 @@ double share(const plan::StepTime& time, plan::ModelStage what) {
 
 }  // namespace
 
-// Relative standard deviation of a candidate's time over the present plan's. What both owe to the same regime
-// is no doubt between them.
-double Controller::deviation(const plan::StepTime& stay, const plan::Candidate& candidate) const {
+double Controller::Priced::total(double steps, double confidence) const {
+  return seconds * std::exp(confidence * deviation) * std::max(steps, 1.0) + transition;
+}
+
+// Relative standard deviation of a candidate's time over that of `from`, of which `stay` is the time where it
+// can go on. What both owe to the same regime is no doubt between them.
+double Controller::deviation(const plan::StepTime* stay, const plan::Plan& from,
+                             const plan::Candidate& candidate) const {
   double variance = 0;
   auto add = [&](double weight, const plan::Placement& placement) {
     const Factor factor = calibrator_.factor(operation_of(placement.what.stage), plan::regime_of(placement));
     variance += std::pow(weight * factor.deviation, 2);
   };
   for (const plan::Placement& placement : candidate.plan.placements) {
-    const double after = share(candidate.time, placement.what), now = share(stay, placement.what);
-    const plan::Placement* present = plan_->find(placement.what);
+    const double after = share(candidate.time, placement.what);
+    const double now = stay == nullptr ? after : share(*stay, placement.what);
+    const plan::Placement* present = from.find(placement.what);
     if (present != nullptr && plan::regime_of(*present) == plan::regime_of(placement)) {
       add(after - now, placement);
       continue;
     }
     add(after, placement);
-    if (present != nullptr) add(now, *present);
+    if (present != nullptr && stay != nullptr) add(now, *present);
   }
   return std::sqrt(variance);
 }
 
-// The candidate that is cheapest over the horizon, its transition included; none where every transition is
-// refused. The present plan is no candidate.
+// The candidate that is cheapest over the horizon, its transition included and its layouts taken for slower
+// the less is known of them; none where every transition is refused. The present plan is no candidate.
 std::optional<Controller::Priced> Controller::best(const plan::SearchResult& found,
                                                    const plan::StepTime* stay, double horizon,
                                                    std::string& refusal) const {
   std::optional<Priced> best;
   const plan::Plan* from = plan_ ? &*plan_ : previous_ ? &*previous_ : nullptr;
   const cluster::Cluster& before = plan_ ? cluster_ : before_;
+  const double confidence = options_.gate.confidence;
   for (const plan::Candidate& candidate : found.best) {
     if (plan_ && candidate.plan == *plan_) continue;
     const Result<double> cost = cost_(Move{before, from, cluster_, candidate.plan});
@@ -53,10 +60,8 @@ std::optional<Controller::Priced> Controller::best(const plan::SearchResult& fou
       continue;
     }
     Priced priced{&candidate, candidate.time.total + unexplained_, *cost * outcome_.transition_factor(), 0};
-    auto total = [&](const Priced& p) { return p.seconds * std::max(horizon, 1.0) + p.transition; };
-    if (best && total(*best) <= total(priced)) continue;
-    if (stay != nullptr) priced.deviation = deviation(*stay, candidate);
-    best = priced;
+    if (from != nullptr) priced.deviation = deviation(stay, *from, candidate);
+    if (!best || priced.total(horizon, confidence) < best->total(horizon, confidence)) best = priced;
   }
   return best;
 }

@@ -9,6 +9,7 @@ double value_of(const std::map<std::pair<Operation, std::string>, double>& value
                 const std::string& regime, double otherwise) {
   if (values.empty()) return otherwise;
   auto found = values.find({operation, regime});
+  if (found == values.end()) found = values.find({operation, regime.substr(0, regime.find('/'))});
   if (found == values.end()) found = values.find({operation, ""});
   return found == values.end() ? otherwise : found->second;
 }

@@ -32,12 +32,14 @@ Sampling sampling(int64_t sequences, int64_t concurrency) {
 
 /// Response lengths of the slowest replica, longest first. The step's samples are equal quantiles of the
 /// distribution; from the longest on they are dealt to the replicas in turn, and this is the first one's
-/// hand.
+/// hand. Where one followed sequence stands for several, the first is still the longest of all: the tail is
+/// its alone.
 std::vector<double> lengths_of_slowest(const Job& job, const Placement& placement, const Sampling& sampling) {
   const double samples = static_cast<double>(job.samples());
   std::vector<double> result;
   for (int64_t i = 0; i < sampling.followed; ++i) {
-    const double rank = std::floor((static_cast<double>(i) + 0.5) * sampling.weight) * placement.layout.dp;
+    const double middle = i == 0 ? 0 : std::floor((static_cast<double>(i) + 0.5) * sampling.weight);
+    const double rank = middle * placement.layout.dp;
     result.push_back(job.lengths.responses.empty() ? job.lengths.mean_response()
                                                    : job.lengths.at(1 - (rank + 0.5) / samples));
   }

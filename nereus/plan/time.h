@@ -39,8 +39,9 @@ struct Calibration {
   /// fills half of the device on average.
   double layer_overhead = 1e-4;
   double overlap_slowdown = 1.3;  ///< of compute and communication while both run
-  /// Measured over predicted, by operation and regime (an empty regime is that of all); absent: 1. Those of
-  /// decode, infer and train scale their whole stage, the others their part of it.
+  /// Measured over predicted, by operation and regime; where that is absent a role alone ("actor") speaks for
+  /// all its regimes, the empty regime for all roles, and else it is 1. Those of decode, infer and train
+  /// scale their whole stage, the others their part of it.
   std::map<std::pair<Operation, std::string>, double> factors;
   /// Seconds a stage (decode, infer, train) takes whatever its tokens, likewise; absent: 0.
   std::map<std::pair<Operation, std::string>, double> offsets;

@@ -59,9 +59,30 @@ TEST(Calibrator, UnseenRegimesTakeThePoolShrunkToOne) {
   EXPECT_GT(unseen.deviation, calibrator.factor(Operation::train, "actor/tp4/pp1").deviation);
   // Another operation was never measured.
   EXPECT_EQ(calibrator.factor(Operation::decode, "actor/tp4/pp1").value, 1);
-  // The planner sees the same.
-  EXPECT_THAT(calibrator.calibration({}).factor(Operation::train, "actor/tp8/pp1"),
-              DoubleNear(unseen.value, 1e-9));
+  // The planner sees the same, for roles that were not seen as well.
+  const plan::Calibration learned = calibrator.calibration({});
+  EXPECT_THAT(learned.factor(Operation::train, "actor/tp8/pp1") * 10 +
+                  learned.offset(Operation::train, "actor/tp8/pp1"),
+              DoubleNear(10 * unseen.value, 1e-9));
+  EXPECT_THAT(learned.factor(Operation::train, "critic/tp8/pp1"), DoubleNear(unseen.value, 1e-9));
+  EXPECT_EQ(learned.offset(Operation::train, "critic/tp8/pp1"), 0);
+}
+
+// Start-up and tails of a stage are there under every layout: twice the devices do not halve them.
+TEST(Calibrator, UnseenRegimesOfARoleHaveItsConstant) {
+  Calibrator calibrator;
+  for (int i = 0; i < 100; ++i) {
+    const double analytic = 5 + i % 10;
+    calibrator.observe(Operation::decode, "actor/tp8/pp1", analytic, 4 + 1.2 * analytic);
+    calibrator.end_step();
+  }
+  const plan::Calibration learned = calibrator.calibration({});
+  const double seen = learned.factor(Operation::decode, "actor/tp8/pp1") * 5 +
+                      learned.offset(Operation::decode, "actor/tp8/pp1");
+  const double unseen = learned.factor(Operation::decode, "actor/tp8/pp4") * 5 +
+                        learned.offset(Operation::decode, "actor/tp8/pp4");
+  EXPECT_THAT(seen, DoubleNear(10, 0.2));
+  EXPECT_THAT(unseen, DoubleNear(seen, 0.1 * seen));
 }
 
 TEST(Calibrator, ARegimeNotMeasuredForLongReturnsToThePool) {

@@ -62,6 +62,16 @@ TEST(Generation, TheBatchShrinksToTheLongest) {
   EXPECT_NEAR(generated(job, {1, 1, 1}, 2).decode, expected, 1e-3);
 }
 
+// However many sequences one that is followed stands for, the longest of all is one of them.
+TEST(Generation, ManySequencesKeepTheirTail) {
+  Job job = even(2048, 0);
+  job.lengths = {.prompt = 0, .responses = std::vector<int32_t>(1999, 10), .max_response = 1000};
+  job.lengths.responses.push_back(1000);
+  const double weights = 15.0096e9 / 3.35e12;
+  EXPECT_GT(generated(job, {1, 1, 1}, 2048).decode, 990 * weights);
+  EXPECT_GT(generated(job, {1, 1, 1}, 16).decode, 990 * weights);
+}
+
 // More machines, no faster generation: the tail is named as the bound, and scaling out is declined
 // [verl 2751].
 TEST(Generation, Fault55_MoreReplicasDoNotShortenTheTail) {
