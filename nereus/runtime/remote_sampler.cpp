@@ -72,10 +72,15 @@ Result<std::unique_ptr<RemoteSampler>> RemoteSampler::connect(RemoteSamplerOptio
 }
 
 Result<http::Response> RemoteSampler::call(http::Request request, double seconds) {
+  return loop_.run(ask(std::move(request), seconds));
+}
+
+http::Task<Result<http::Response>> RemoteSampler::ask(http::Request request, double seconds) {
+  const auto client = client_;
   if (!options_.remote.token.empty()) request.headers.set("Authorization", "Bearer " + options_.remote.token);
   http::CallOptions call;
   call.head_seconds = call.piece_seconds = call.total_seconds = seconds;
-  return loop_.run(client_->fetch(options_.remote.url, std::move(request), call));
+  co_return co_await client->fetch(options_.remote.url, std::move(request), call);
 }
 
 /// A server may be about to come, or to come back.
@@ -103,7 +108,11 @@ Status RemoteSampler::check_server() {
 }
 
 void RemoteSampler::hand_over(const model::Transformer& trained, int64_t version) {
-  Handed handed{version, copy_of(trained.adapter().value())};
+  hand_over(trained.adapter().value(), version);
+}
+
+void RemoteSampler::hand_over(const checkpoint::Adapter& trained, int64_t version) {
+  Handed handed{version, copy_of(trained)};
   const std::lock_guard lock(mutex_);
   handed_ = std::move(handed);
 }
@@ -124,6 +133,7 @@ Result<std::optional<int64_t>> RemoteSampler::adopt() {
   if (trouble_.empty()) failing_since_ = now;
   trouble_ = adopted.error().message;
   next_try_at_ = now + options_.remote.retry_seconds;
+  if (unloaded_) tidy(servable_.empty() ? *unloaded_ : servable_.front());  // its slot may be taken
   if (now - failing_since_ > options_.remote.give_up_seconds) return adopted;
   return std::nullopt;
 }
@@ -141,7 +151,7 @@ Result<std::optional<int64_t>> RemoteSampler::offer() {
   unloaded_.reset();
   servable_.push_back(number);
   generator_->set_policy(serving::version_name(number), number, *offset_);
-  retire(number);
+  retire();
   return number - *offset_;
 }
 
@@ -193,29 +203,39 @@ void RemoteSampler::load_again() {
     if (!load(number)) return;  // it is not there yet, which the generator says
 }
 
-http::Task<> RemoteSampler::unload(std::string name) {
-  const auto client = client_;
-  http::Request request = api_->unload(name);
-  if (!options_.remote.token.empty()) request.headers.set("Authorization", "Bearer " + options_.remote.token);
-  // Answered when the last request that uses the adapter has ended.
-  http::CallOptions call;
-  call.head_seconds = call.piece_seconds = call.total_seconds = options_.remote.answer_seconds;
-  const auto answer = co_await client->fetch(options_.remote.url, std::move(request), call);
-  if (answer && answer->status >= 300 && answer->status != 404)  // a server that is gone has forgotten it
-    spdlog::warn("{}: {} was not unloaded: status {}: {}", options_.remote.url.text(), name, answer->status,
-                 answer->body.substr(0, 200));
+/// Lets the versions go that no sample can be trained with any more.
+void RemoteSampler::retire() {
+  while (servable_.size() > options_.keep) servable_.erase(servable_.begin());
+  const int64_t oldest = servable_.front(), newest = servable_.back();
+  tidy(oldest);
+  const auto in_use = [&](int64_t version) { return version >= oldest && version <= newest; };
+  if (auto pruned = bucket_.prune(options_.keep, in_use); !pruned)
+    spdlog::warn("old versions stay in the bucket: {}", pruned.error().message);
 }
 
-/// Lets the versions go that no sample can be trained with any more.
-void RemoteSampler::retire(int64_t newest) {
-  while (servable_.size() > options_.keep) {
-    loop_.spawn(unload(serving::version_name(servable_.front())));
-    servable_.erase(servable_.begin());
-  }
-  const int64_t oldest = servable_.front();
-  const auto in_use = [&](int64_t version) { return version >= oldest && version <= newest; };
-  if (auto status = bucket_.prune(options_.keep, in_use); !status)
-    spdlog::warn("old versions stay in the bucket: {}", status.error().message);
+/// Takes this bucket's versions before `oldest` off the servers, beside what goes on.
+void RemoteSampler::tidy(int64_t oldest) {
+  if (!tidying_.exchange(true)) loop_.spawn(unload_older(oldest));
+}
+
+/// Asks what is there rather than remembering it: an earlier run that was killed, or an answer that was lost,
+/// may have left versions, and their slots are needed.
+http::Task<> RemoteSampler::unload_older(int64_t oldest) {
+  http::Request list;
+  list.target = "/v1/models";
+  const auto answer = co_await ask(std::move(list), options_.load_seconds);
+  const auto served = answer ? serving::read_models(*answer) : pass(answer);
+  if (served)
+    for (const auto& [name, path] : served->adapters) {
+      const int64_t version = serving::version_of(name);
+      if (fs::path(path).parent_path() != options_.bucket || version < 0 || version >= oldest) continue;
+      // Answered when the last request that uses the adapter has ended.
+      const auto unloaded = co_await ask(api_->unload(name), options_.remote.answer_seconds);
+      if (unloaded && !api_->is_unloaded(*unloaded))
+        spdlog::warn("{}: {} was not unloaded: status {}: {}", options_.remote.url.text(), name,
+                     unloaded->status, unloaded->body.substr(0, 200));
+    }
+  tidying_ = false;
 }
 
 }  // namespace nereus::runtime

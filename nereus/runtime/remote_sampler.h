@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ class RemoteSampler : public PolicySampler {
   ~RemoteSampler() override;
 
   void hand_over(const model::Transformer& trained, int64_t version) override;
+  void hand_over(const checkpoint::Adapter& trained, int64_t version);
   Result<std::optional<int64_t>> adopt() override;
   rollout::Generator& generator() override { return *generator_; }
   std::string trouble() const override;
@@ -50,9 +52,11 @@ class RemoteSampler : public PolicySampler {
   Result<std::optional<int64_t>> offer();
   Status load(int64_t number);
   void load_again();
-  void retire(int64_t newest);
+  void retire();
+  void tidy(int64_t oldest);
   Result<http::Response> call(http::Request request, double seconds);
-  http::Task<> unload(std::string name);
+  http::Task<Result<http::Response>> ask(http::Request request, double seconds);
+  http::Task<> unload_older(int64_t oldest);
 
   RemoteSamplerOptions options_;
   serving::Bucket bucket_;
@@ -65,6 +69,7 @@ class RemoteSampler : public PolicySampler {
   std::optional<Handed> unpublished_;  ///< not yet in the bucket
   std::optional<int64_t> unloaded_;    ///< published, not yet on the servers
   double next_try_at_ = 0;
+  std::atomic<bool> tidying_ = false;
   mutable std::mutex mutex_;
   // Guarded by mutex_:
   std::optional<Handed> handed_;
