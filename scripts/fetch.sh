@@ -77,12 +77,12 @@ peers_python() {
 
 llama_cpp() {
   local folder=.deps/peers/llama.cpp
-  if [ -x $folder/build/bin/llama-batched-bench ]; then return; fi
+  if [ -x $folder/build/bin/llama-batched-bench ] && [ -x $folder/build/bin/llama-server ]; then return; fi
   [ -d $folder ] || llama_cpp_sources $folder
   say "building llama.cpp in $folder (some minutes; log in $folder/build.log)"
   cmake -G Ninja -S $folder -B $folder/build -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DGGML_NATIVE=ON \
     -DLLAMA_CURL=OFF -DLLAMA_OPENSSL=OFF > $folder/build.log 2>&1 &&
-    cmake --build $folder/build --target llama-batched-bench >> $folder/build.log 2>&1 ||
+    cmake --build $folder/build --target llama-batched-bench llama-server >> $folder/build.log 2>&1 ||
     stop_with $folder/build.log "building llama.cpp failed"
 }
 
