@@ -48,8 +48,8 @@ void decisions() {
 }
 
 void replay(const char* name, const test::ReplayOptions& options) {
-  fmt::print("{}\n{:14} {:>9} {:>9} {:>9} {:>9} {:>9}\n", name, "policy", "affinity", "fresh", "spilled",
-             "busiest", "hits");
+  fmt::print("{}\n{:14} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", name, "policy", "affinity", "fresh",
+             "spilled", "busiest", "crowded", "hits");
   const std::pair<const char*, test::Policy> policies[] = {{"prefix", test::Policy::prefix},
                                                            {"round robin", test::Policy::round_robin},
                                                            {"least loaded", test::Policy::least_loaded}};
@@ -58,8 +58,9 @@ void replay(const char* name, const test::ReplayOptions& options) {
     const auto share = [&](size_t part) {
       return 100.0 * static_cast<double>(part) / static_cast<double>(result.requests);
     };
-    fmt::print("{:14} {:8.2f}% {:8.2f}% {:8.2f}% {:8.3f}x {:8.2f}%\n", label, share(result.affinity),
-               share(result.fresh), share(result.spilled), result.busiest, 100 * result.hit_rate);
+    fmt::print("{:14} {:8.2f}% {:8.2f}% {:8.2f}% {:8.3f}x {:8.3f}x {:8.2f}%\n", label, share(result.affinity),
+               share(result.fresh), share(result.spilled), result.busiest, result.crowded,
+               100 * result.hit_rate);
   }
   fmt::print("\n");
 }
@@ -72,6 +73,8 @@ int main() {
   test::ReplayOptions mixed;
   mixed.interleaved = 2;
   replay("the same, requests of two groups mixed on their way", mixed);
+  mixed.interleaved = mixed.burst_groups;
+  replay("the same, the 32 groups of a burst mixed on their way (which 4 servers in turn keep together)", mixed);
   test::ReplayOptions conversations;
   conversations.turns = 3;
   conversations.rollouts = 21576;

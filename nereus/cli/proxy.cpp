@@ -129,6 +129,11 @@ void add_behaviour(CLI::App& proxy, Options& options) {
                   "Requests that a server with the prefix may be ahead of the least loaded")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  proxy
+      .add_option("--ahead-share", options.proxy.routing.ahead_share,
+                  "Or this share of the servers' mean load, where that is more")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   proxy.add_option("--block-tokens", options.proxy.routing.block_tokens, "Tokens of a block, for routing")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -44,6 +44,16 @@ std::vector<uint64_t> text_block_hashes(std::string_view adapter, std::string_vi
 PrefixRouter::PrefixRouter(size_t servers, RouterOptions options)
     : options_(options), servers_(servers), memory_(servers, options.max_blocks) {}
 
+double PrefixRouter::allowance(std::span<const int64_t> running, const std::vector<bool>& eligible) const {
+  double sum = 0, count = 0;
+  for (size_t server = 0; server < servers_; ++server) {
+    if (!eligible[server]) continue;
+    sum += static_cast<double>(running[server]);
+    ++count;
+  }
+  return std::max(static_cast<double>(options_.max_ahead), options_.ahead_share * sum / count);
+}
+
 size_t PrefixRouter::least_loaded(std::span<const int64_t> running, const std::vector<bool>& eligible) {
   size_t best = servers_;
   for (size_t i = 0; i < servers_; ++i) {
@@ -89,7 +99,7 @@ Route PrefixRouter::choose(std::span<const uint64_t> blocks, std::span<const int
   } else {
     const size_t turn = turn_;
     const size_t least = least_loaded(running, eligible);
-    const bool spill = running[holder] - running[least] > options_.max_ahead;
+    const bool spill = static_cast<double>(running[holder] - running[least]) > allowance(running, eligible);
     if (!spill) turn_ = turn;
     route = {spill ? least : holder, spill ? RouteReason::spilled : RouteReason::affinity, 0};
   }

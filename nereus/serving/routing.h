@@ -10,8 +10,9 @@
 namespace nereus::serving {
 
 struct RouterOptions {
-  size_t block_tokens = 16;  ///< an incomplete block does not count
-  int64_t max_ahead = 8;     ///< requests that a server with the prefix may be ahead of the least loaded
+  size_t block_tokens = 16;   ///< an incomplete block does not count
+  int64_t max_ahead = 8;      ///< requests that a server with the prefix may be ahead of the least loaded
+  double ahead_share = 0.25;  ///< or this share of the servers' mean load, where that is more
   size_t max_blocks = size_t{1} << 20;  ///< remembered; the ones not used for longest are forgotten
 };
 
@@ -37,8 +38,9 @@ std::vector<uint64_t> text_block_hashes(std::string_view adapter, std::string_vi
 
 /// Sends requests that share a prefix to the server that has it cached. Rules: a block that all servers had,
 /// or that was followed by more than one other block, is common and does not decide; the server with the
-/// longest specific match gets the request unless it is too many requests ahead of the least loaded; then,
-/// and without a match, the least loaded gets it, ties in turn. Not thread-safe.
+/// longest specific match gets the request unless it is too many requests ahead of the least loaded, where
+/// many run more than where few do; then, and without a match, the least loaded gets it, ties in turn. Not
+/// thread-safe.
 class PrefixRouter {
  public:
   explicit PrefixRouter(size_t servers, RouterOptions options = {});
@@ -54,6 +56,7 @@ class PrefixRouter {
   const RouterOptions& options() const { return options_; }
 
  private:
+  double allowance(std::span<const int64_t> running, const std::vector<bool>& eligible) const;
   size_t least_loaded(std::span<const int64_t> running, const std::vector<bool>& eligible);
   void remember(std::span<const uint64_t> blocks, size_t server);
 

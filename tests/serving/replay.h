@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <numeric>
 #include <queue>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +36,7 @@ enum class Policy : uint8_t { prefix, round_robin, least_loaded };
 struct ReplayResult {
   size_t requests = 0, affinity = 0, fresh = 0, spilled = 0;
   double busiest = 0;   ///< requests of the busiest server, to the mean
+  double crowded = 0;   ///< requests that ran at the busiest server, to the mean: of the 1 % worst moments
   double hit_rate = 0;  ///< prompt blocks that the server had cached
 };
 
@@ -74,8 +76,8 @@ class Replay {
     for (size_t i = 0; i < options.system_tokens; ++i) system_.push_back(token());
   }
 
-  ReplayResult run(Policy policy) {
-    serving::PrefixRouter router(options_.servers);
+  ReplayResult run(Policy policy, serving::RouterOptions routing = {}) {
+    serving::PrefixRouter router(options_.servers, routing);
     double time = 0;
     for (size_t group = 0; made_ < options_.rollouts; group += options_.burst_groups) {
       submit_burst(time);
@@ -88,6 +90,7 @@ class Replay {
   }
 
  private:
+  static constexpr double kManyRequests = 16;
   struct Rollout {
     std::vector<int32_t> prompt;
     uint32_t turn = 0;
@@ -142,6 +145,7 @@ class Replay {
     const size_t server = choose(router, policy, blocks);
     ++running_[server];
     ++served_[server];
+    measure_crowd();
     hits_ += caches_[server].use(blocks);
     blocks_ += blocks.size();
     ++result_.requests;
@@ -160,7 +164,20 @@ class Replay {
     return route.server;
   }
 
+  void measure_crowd() {
+    const auto sum = static_cast<double>(std::accumulate(running_.begin(), running_.end(), int64_t{0}));
+    const double mean = sum / static_cast<double>(options_.servers);
+    // With few requests at a server, one more of them is a large part.
+    if (mean >= kManyRequests)
+      crowds_.push_back(static_cast<double>(*std::ranges::max_element(running_)) / mean);
+  }
+
   void finish() {
+    if (!crowds_.empty()) {
+      const auto worst = crowds_.begin() + static_cast<ptrdiff_t>(crowds_.size() * 99 / 100);
+      std::ranges::nth_element(crowds_, worst);
+      result_.crowded = *worst;
+    }
     const double mean = static_cast<double>(result_.requests) / static_cast<double>(options_.servers);
     for (const size_t count : served_)
       result_.busiest = std::max(result_.busiest, static_cast<double>(count) / mean);
@@ -174,6 +191,7 @@ class Replay {
   std::vector<int64_t> running_;
   std::vector<size_t> served_;
   std::vector<CacheModel> caches_;
+  std::vector<double> crowds_;
   uint64_t order_ = 0;
   size_t made_ = 0, hits_ = 0, blocks_ = 0;
   ReplayResult result_;

@@ -118,6 +118,22 @@ TEST(PrefixRouter, SpillsWhenTooFarAhead) {
   }
 }
 
+TEST(PrefixRouter, TheAllowanceGrowsWithTheLoad) {
+  struct Case {
+    std::vector<int64_t> running;
+    RouteReason reason;
+  };
+  // A quarter of the mean of 74 is 18.5.
+  for (const Case& c :
+       {Case{{86, 68, 68}, RouteReason::affinity}, Case{{87, 68, 67}, RouteReason::spilled}}) {
+    Servers servers(3);
+    const auto prompt = blocks(tokens(0, 32));
+    EXPECT_EQ(servers.choose(prompt).server, 0U);
+    servers.running = c.running;
+    EXPECT_EQ(servers.choose(prompt).reason, c.reason) << c.running[0];
+  }
+}
+
 TEST(PrefixRouter, TheLongestSpecificMatchWins) {
   Servers servers(3);
   const auto start = tokens(0, 64);
@@ -167,12 +183,17 @@ double share(size_t part, const ReplayResult& result) {
   return static_cast<double>(part) / static_cast<double>(result.requests);
 }
 
+void expect_good(const ReplayResult& result) {
+  EXPECT_EQ(result.requests, 64728U);
+  EXPECT_GE(share(result.affinity, result), 0.845);
+  EXPECT_LE(share(result.spilled, result), 0.013);
+  EXPECT_LE(result.busiest, 1.3);
+  EXPECT_LE(result.crowded, 1.3);
+}
+
 TEST(PrefixRouter, ReplayOfSingleTurns) {
   const auto prefix = Replay({}).run(Policy::prefix);
-  EXPECT_EQ(prefix.requests, 64728U);
-  EXPECT_GE(share(prefix.affinity, prefix), 0.845);
-  EXPECT_LE(share(prefix.spilled, prefix), 0.013);
-  EXPECT_LE(prefix.busiest, 1.3);
+  expect_good(prefix);
   const auto turns = Replay({}).run(Policy::round_robin);
   const auto loads = Replay({}).run(Policy::least_loaded);
   // At most three quarters of what the others have to compute.
@@ -180,16 +201,21 @@ TEST(PrefixRouter, ReplayOfSingleTurns) {
   EXPECT_LT(1 - prefix.hit_rate, 0.75 * (1 - loads.hit_rate));
 }
 
+TEST(PrefixRouter, ReplayOfGroupsThatMixOnTheirWay) {
+  test::ReplayOptions options;
+  options.interleaved = 2;
+  expect_good(Replay(options).run(Policy::prefix));
+}
+
 TEST(PrefixRouter, ReplayOfConversations) {
   test::ReplayOptions options;
   options.turns = 3;
   options.rollouts = 21576;
+  options.burst_groups = 32;
+  expect_good(Replay(options).run(Policy::prefix));
   options.burst_groups = 8;
   const auto prefix = Replay(options).run(Policy::prefix);
-  EXPECT_EQ(prefix.requests, 64728U);
-  EXPECT_GE(share(prefix.affinity, prefix), 0.845);
-  EXPECT_LE(share(prefix.spilled, prefix), 0.013);
-  EXPECT_LE(prefix.busiest, 1.3);
+  expect_good(prefix);
   EXPECT_LT(1 - prefix.hit_rate, 0.75 * (1 - Replay(options).run(Policy::least_loaded).hit_rate));
 }
 
