@@ -3,8 +3,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <set>
 
 #include "nereus/http/client.h"
@@ -97,27 +95,6 @@ TEST_F(Serve, AnswersByOpenAisApi) {
   EXPECT_EQ(chat.status, 200) << chat.body;
   EXPECT_EQ(ask("POST", "/v1/completions", {{"prompt", {5}}, {"model", "policy-v9"}}).status, 404);
   EXPECT_EQ(ask("POST", "/v1/completions", {{"prompt", {999999}}}).status, 400);
-}
-
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  char buffer[4096];
-  while (const size_t size = fread(buffer, 1, sizeof(buffer), pipe)) text.append(buffer, size);
-  pclose(pipe);
-  return text;
-}
-
-// The official client: scripts/setup --peers installs it.
-TEST_F(Serve, OpenAisOwnClient) {
-  const std::string python = NEREUS_SOURCE_DIR "/.deps/peers/python/bin/python";
-  if (output_of(python + " -c 'import openai; print(1)'") != "1\n")
-    GTEST_SKIP() << "no openai client: scripts/setup --peers installs it";
-  setenv("TOKEN_OF_THE_TEST", "let-me-in", 1);
-  const Server server = start("server", {"serve", (scratch_.path() / "tiny").string(), "--port", "0",
-                                         "--threads", "1", "--token-env", "TOKEN_OF_THE_TEST"});
-  const std::string script = NEREUS_SOURCE_DIR "/tests/integration/openai_client.py";
-  EXPECT_THAT(output_of(python + " " + script + " " + server.url + " let-me-in"), HasSubstr("all held"));
 }
 
 TEST_F(Serve, BadCommandsAreRefused) {

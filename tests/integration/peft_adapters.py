@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Compares a server's log-probs under LoRA adapters with PEFT's; prints one line an adapter that held.
+
+usage: peft_adapters.py MODEL URL SCRATCH [PUBLISHED...]
+
+MODEL: the Hugging Face folder that the server at URL serves. Adapters made by PEFT are written into SCRATCH and loaded
+by the server; PUBLISHED are adapter folders written by Nereus, which PEFT loads too.
+"""
+import json
+import pathlib
+import sys
+import urllib.request
+
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from transformers import AutoModelForCausalLM
+
+TOLERANCE = 1e-4
+PROMPTS = [[5, 6, 7], [300 + 7 * i for i in range(40)]]
+ALL = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+CONFIGS = {
+    "peft-attention": LoraConfig(r=4, lora_alpha=8, target_modules=["q_proj", "v_proj"]),
+    "peft-all": LoraConfig(r=8, lora_alpha=16, target_modules=ALL, use_rslora=True),
+    "peft-rank-1": LoraConfig(r=1, lora_alpha=2, target_modules=ALL),
+}
+
+
+def post(url, path, body):
+    request = urllib.request.Request(url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        return json.load(answer)
+
+
+def base_model(folder):
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+
+
+def make_adapter(folder, name, config, scratch):
+    torch.manual_seed(len(name))
+    model = get_peft_model(base_model(folder), config)
+    for key, tensor in model.named_parameters():
+        if "lora_B" in key:  # zero as PEFT makes it, which would act as no adapter
+            torch.nn.init.normal_(tensor, std=0.1)
+    model.save_pretrained(scratch / name)
+    return scratch / name
+
+
+def sampled(url, name, prompt):
+    """Tokens that the server drew, and their log-probs."""
+    body = {"model": name, "prompt": prompt, "max_tokens": 16, "n": 2, "seed": 3, "ignore_eos": True, "logprobs": 0,
+            "return_token_ids": True}
+    return [(choice["token_ids"], choice["logprobs"]["token_logprobs"])
+            for choice in post(url, "/v1/completions", body)["choices"]]
+
+
+@torch.no_grad()
+def log_probs(model, prompt, tokens):
+    logits = model(torch.tensor([prompt + tokens])).logits[0, len(prompt) - 1:-1]
+    return torch.log_softmax(logits, -1).gather(1, torch.tensor(tokens)[:, None])[:, 0]
+
+
+def compare(url, name, folder, adapter):
+    """The largest difference from PEFT's log-probs, and from the base model's."""
+    base = base_model(folder).eval()
+    answers = [(prompt, *answer) for prompt in PROMPTS for answer in sampled(url, name, prompt)]
+    without = [log_probs(base, prompt, tokens) for prompt, tokens, _ in answers]
+    peft = PeftModel.from_pretrained(base, adapter).eval()
+    difference = effect = 0.0
+    for (prompt, tokens, got), plain in zip(answers, without):
+        expected = log_probs(peft, prompt, tokens)
+        difference = max(difference, (torch.tensor(got) - expected).abs().max().item())
+        effect = max(effect, (plain - expected).abs().max().item())
+    return difference, effect
+
+
+def main():
+    folder, url, scratch, *published = sys.argv[1:]
+    adapters = {name: make_adapter(folder, name, config, pathlib.Path(scratch)) for name, config in CONFIGS.items()}
+    adapters |= {pathlib.Path(path).name: pathlib.Path(path) for path in published}
+    for name, adapter in adapters.items():
+        post(url, "/v1/load_lora_adapter", {"lora_name": name, "lora_path": str(adapter.resolve())})
+        difference, effect = compare(url, name, folder, adapter)
+        if not difference < TOLERANCE or not effect > 10 * TOLERANCE:
+            sys.exit(f"failed: {name}: differs from PEFT by {difference:.2g}; PEFT's differ from the base by {effect:.2g}")
+        print(f"{name}: differs from PEFT by {difference:.2g}; PEFT's differ from the base by {effect:.2g}")
+    print("all held")
+
+
+main()
