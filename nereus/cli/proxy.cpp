@@ -118,6 +118,10 @@ void add_behaviour(CLI::App& proxy, Options& options) {
   proxy.add_option("--slots", fleet.adapter_slots, "Adapters that every server can hold at once")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  proxy
+      .add_option("--canary", fleet.canary,
+                  "Prompt to which every server must answer otherwise under a new adapter than without it")
+      ->option_text("TEXT");
   proxy.add_option("--check-seconds", fleet.check_seconds, "Seconds between health checks")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -108,6 +108,11 @@ std::string Request::query(std::string_view name) const {
   return "";
 }
 
+std::string Response::brief() const {
+  constexpr size_t kShown = 300;
+  return fmt::format("status {}: {}", status, std::string_view(body).substr(0, kShown));
+}
+
 Request json_request(std::string_view method, std::string_view target, const OrderedJson& body) {
   return {std::string(method), std::string(target), {{"Content-Type", "application/json"}}, dump(body)};
 }

@@ -48,6 +48,9 @@ struct Response {
   int status = 200;
   Headers headers;
   std::string body;
+
+  /// "status 404: ..." with the body's beginning, for messages.
+  std::string brief() const;
 };
 
 bool equal_without_case(std::string_view a, std::string_view b);

@@ -152,7 +152,7 @@ std::unique_ptr<BackendApi> make_backend_api(BackendKind kind) {
 
 Result<ServedModels> read_models(const http::Response& answer) {
   if (answer.status != 200)
-    return fail("/v1/models: status {}: {}", answer.status, answer.body.substr(0, 200));
+    return fail("/v1/models: {}", answer.brief());
   const auto value = parse_json(answer.body, "/v1/models");
   if (!value) return pass(value);
   if (!value->is_object() || !value->contains("data") || !(*value)["data"].is_array())

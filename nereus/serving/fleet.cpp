@@ -9,17 +9,6 @@ namespace nereus::serving {
 namespace {
 
 constexpr double kLongestEjection = 30;
-constexpr double kTurnPause = 0.01;  // between looks whether another change has ended
-constexpr size_t kShown = 300;       // bytes of an answer in an error
-
-std::string shown(const http::Response& answer) {
-  return fmt::format("status {}: {}", answer.status, answer.body.substr(0, kShown));
-}
-
-bool is_ok(const Backend&, const http::Response& answer) {
-  return answer.status == 200;
-}
-
 }  // namespace
 
 Fleet::Fleet(http::Loop& loop, FleetOptions options)
@@ -103,151 +92,6 @@ http::Task<Result<http::Response>> Fleet::call(Backend& backend, http::Request r
   auto body = co_await (*answer)->body();
   if (!body) co_return pass(body);
   co_return http::Response{(*answer)->status(), (*answer)->take_headers(), std::move(*body)};
-}
-
-// Changes: publish, withdraw, pause, resume.
-
-http::Task<bool> Fleet::begin_change() {
-  // No lock is held while waiting, and what is waited for ends: each of its calls has a deadline.
-  const double until = clock_.now() + 4 * options_.load_seconds;
-  while (changing_ && clock_.now() < until)
-    if (!co_await loop_.sleep(kTurnPause)) co_return false;
-  if (changing_) co_return false;
-  changing_ = true;
-  co_return true;
-}
-
-http::Task<Fleet::Outcome> Fleet::ask(size_t index, const Ask& request, const Accepts& accepts) {
-  Backend& backend = *backends_[index];
-  auto asked = request(backend);
-  if (!asked) co_return Outcome{index, Outcome::Kind::refused, "this kind of server cannot do it"};
-  const auto answer = co_await call(backend, std::move(*asked), options_.load_seconds);
-  if (!answer) co_return Outcome{index, Outcome::Kind::silent, answer.error().message};
-  if (!accepts(backend, *answer)) co_return Outcome{index, Outcome::Kind::refused, shown(*answer)};
-  co_return Outcome{index};
-}
-
-http::Task<std::vector<Fleet::Outcome>> Fleet::ask_all(const std::vector<size_t>& targets, const Ask& request,
-                                                       const Accepts& accepts) {
-  std::vector<http::Task<Outcome>> tasks;
-  for (const size_t target : targets) tasks.push_back(ask(target, request, accepts));
-  co_return co_await http::when_all(loop_, std::move(tasks));
-}
-
-http::Task<Status> Fleet::change_all(std::string what, Ask request, Accepts accepts, Ask undo) {
-  std::vector<size_t> targets = serving();
-  if (targets.empty()) co_return fail("{}: no server serves", what);
-  const auto outcomes = co_await ask_all(targets, request, accepts);
-  using Kind = Outcome::Kind;
-  const auto refused = std::ranges::find(outcomes, Kind::refused, &Outcome::kind);
-  size_t done = 0;
-  for (const auto& outcome : outcomes) {
-    if (outcome.kind == Kind::done) ++done;
-    // It may or may not have done it: it is compared before it serves again.
-    if (outcome.kind == Kind::silent)
-      apply(*backends_[outcome.backend], BackendEvent::failed, outcome.reason);
-  }
-  if (refused == outcomes.end() && done > 0) co_return Status{};
-  if (refused == outcomes.end()) co_return fail("{}: {}", what, outcomes.front().reason);
-  std::vector<size_t> undone;
-  for (const auto& outcome : outcomes)
-    if (outcome.kind == Kind::done) undone.push_back(outcome.backend);
-  ++counts_.undone;
-  const Accepts always = [](const Backend&, const http::Response&) { return true; };
-  (void)co_await ask_all(undone, undo, always);
-  co_return fail("{}: {} refused: {} (undone on {} other servers)", what, backends_[refused->backend]->name(),
-                 refused->reason, undone.size());
-}
-
-http::Task<Status> Fleet::publish(std::string adapter, std::string path) {
-  if (!co_await begin_change()) co_return fail("{}: another change does not end", adapter);
-  auto status = co_await publish_now(adapter, path);
-  end_change();
-  co_return status;
-}
-
-http::Task<Status> Fleet::publish_now(const std::string& adapter, const std::string& path) {
-  if (const auto found = adapters_.find(adapter); found != adapters_.end()) {
-    if (found->second == path) co_return Status{};
-    co_return fail("{}: is published already, from {}: names carry the version, so a new one is needed",
-                   adapter, found->second);
-  }
-  if (adapters_.size() >= options_.adapter_slots)
-    co_return fail("{}: the servers' {} adapter slots are full; unload one first", adapter,
-                   options_.adapter_slots);
-  if (is_model(adapter)) co_return fail("{}: is the name of a base model", adapter);
-  withdrawn_.erase(adapter);
-  const auto load = [&](const Backend& b) {
-    return b.api->has_adapters() ? std::optional(b.api->load(adapter, path)) : std::nullopt;
-  };
-  const auto loaded = [&](const Backend& b, const http::Response& r) { return b.api->is_loaded(r, adapter); };
-  const auto unload = [&](const Backend& b) { return std::optional(b.api->unload(adapter)); };
-  auto status = co_await change_all(fmt::format("publishing {}", adapter), load, loaded, unload);
-  if (!status) {
-    withdrawn_.insert(adapter);
-    co_return status;
-  }
-  adapters_.emplace(adapter, path);
-  for (auto& backend : backends_)
-    if (backend->state == BackendState::serving) backend->adapters.insert(adapter);
-  ++counts_.published;
-  co_return Status{};
-}
-
-http::Task<Status> Fleet::withdraw(std::string adapter, double wait_seconds) {
-  if (!co_await begin_change()) co_return fail("{}: another change does not end", adapter);
-  auto status = co_await withdraw_now(adapter, wait_seconds);
-  end_change();
-  co_return status;
-}
-
-http::Task<Status> Fleet::withdraw_now(const std::string& adapter, double wait_seconds) {
-  const auto found = adapters_.find(adapter);
-  if (found == adapters_.end()) co_return fail("{}: no such adapter is published", adapter);
-  const std::string path = found->second;
-  // New requests for it are refused from here on; those that run come to their ends.
-  adapters_.erase(found);
-  const double until = clock_.now() + wait_seconds;
-  while (in_use_.contains(adapter) && clock_.now() < until)
-    if (!co_await loop_.sleep(kTurnPause)) break;
-  if (in_use_.contains(adapter)) {
-    const int64_t users = in_use_[adapter];
-    adapters_.emplace(adapter, path);
-    co_return fail("{}: {} requests still use it", adapter, users);
-  }
-  const auto unload = [&](const Backend& b) { return std::optional(b.api->unload(adapter)); };
-  const auto unloaded = [&](const Backend& b, const http::Response& r) { return b.api->is_unloaded(r); };
-  const auto load = [&](const Backend& b) { return std::optional(b.api->load(adapter, path)); };
-  auto status = co_await change_all(fmt::format("unloading {}", adapter), unload, unloaded, load);
-  if (!status) {
-    adapters_.emplace(adapter, path);
-    co_return status;
-  }
-  withdrawn_.insert(adapter);
-  // Who is being synced may have been given it just now, and unloads it in its next round.
-  for (auto& backend : backends_)
-    if (backend->state == BackendState::serving) backend->adapters.erase(adapter);
-  ++counts_.withdrawn;
-  co_return Status{};
-}
-
-http::Task<Status> Fleet::pause(PauseMode mode) {
-  if (!co_await begin_change()) co_return fail("pausing: another change does not end");
-  const Ask pause_it = [mode](const Backend& b) { return b.api->pause(mode); };
-  const Ask resume_it = [](const Backend& b) { return b.api->resume(); };
-  auto status = co_await change_all("pausing", pause_it, is_ok, resume_it);
-  end_change();
-  co_return status;
-}
-
-http::Task<Status> Fleet::resume() {
-  if (!co_await begin_change()) co_return fail("resuming: another change does not end");
-  const Ask resume_it = [](const Backend& b) { return b.api->resume(); };
-  // What resumed goes on: there is nothing to undo about it.
-  const Ask nothing = [](const Backend&) -> std::optional<http::Request> { return std::nullopt; };
-  auto status = co_await change_all("resuming", resume_it, is_ok, nothing);
-  end_change();
-  co_return status;
 }
 
 // Health.
@@ -377,7 +221,7 @@ http::Task<Status> Fleet::sync_once(Backend& backend) {
     const auto answer = co_await call(backend, backend.api->load(name, path), options_.load_seconds);
     if (!answer) co_return pass(answer);
     if (!backend.api->is_loaded(*answer, name))
-      co_return fail("{}: loading {}: {}", backend.name(), name, shown(*answer));
+      co_return fail("{}: loading {}: {}", backend.name(), name, answer->brief());
     backend.adapters.insert(name);
   }
   co_return Status{};

@@ -31,6 +31,7 @@ struct FleetOptions {
   int failures = 3;           ///< in a row, of checks or requests: the server gets no more requests
   size_t adapter_slots = 8;   ///< adapters that every server can hold at once
   std::string authorities{};  ///< PEM file for https servers; "": the system's
+  std::string canary{};       ///< a prompt by which a new adapter is proved to act; "": none is
 };
 
 /// One server.
@@ -72,7 +73,9 @@ class Fleet {
 
   /// Loads an adapter on every server that serves. Where one refuses, it is unloaded from the others; the
   /// error says which server and what it answered. A server that does not answer is ejected, and gets the
-  /// adapter before it serves again. Nothing is to do where it is published already from the same path.
+  /// adapter before it serves again. Nothing is to do where it is published already from the same path. With
+  /// a canary, an adapter under which a server answers as its base model does is refused likewise, unless
+  /// none has acted yet: one that was not trained changes nothing.
   http::Task<Status> publish(std::string adapter, std::string path);
   /// Unloads it likewise, once no request uses it; an error, and nothing changed, where some still do after
   /// `wait_seconds`.
@@ -107,14 +110,14 @@ class Fleet {
   void on_restart(std::function<void(size_t)> restarted) { on_restart_ = std::move(restarted); }
 
   struct Counts {
-    uint64_t published = 0, withdrawn = 0, undone = 0;
+    uint64_t published = 0, withdrawn = 0, undone = 0, unproved = 0;
   };
   const Counts& counts() const { return counts_; }
 
  private:
   struct Outcome {
     size_t backend = 0;
-    enum class Kind : uint8_t { done, refused, silent } kind = Kind::done;
+    enum class Kind : uint8_t { done, refused, silent, unchanged } kind = Kind::done;
     std::string reason{};
   };
   using Ask = std::function<std::optional<http::Request>(const Backend&)>;
@@ -127,6 +130,9 @@ class Fleet {
   http::Task<std::vector<Outcome>> ask_all(const std::vector<size_t>& targets, const Ask& request,
                                            const Accepts& accepts);
   http::Task<Status> change_all(std::string what, Ask request, Accepts accepts, Ask undo);
+  http::Task<Outcome> ask_canary(size_t backend, std::string adapter);
+  Status judge_canaries(const std::string& adapter, const std::vector<Outcome>& outcomes);
+  http::Task<Status> prove(const std::string& adapter, const Ask& undo);
   http::Task<Status> publish_now(const std::string& adapter, const std::string& path);
   http::Task<Status> withdraw_now(const std::string& adapter, double wait_seconds);
   std::vector<size_t> serving() const;
@@ -150,7 +156,8 @@ class Fleet {
   std::set<std::string> withdrawn_;  // gone from `adapters_`, perhaps still on a server that was away
   std::string fingerprint_;          // of the base model; "" until a server told it
   SteadyClock clock_;
-  bool changing_ = false;
+  bool changing_ = false, paused_ = false;
+  bool proved_ = false;  // whether an adapter was seen to act
   std::stop_source stop_;
   std::function<void(size_t)> on_restart_;
   Counts counts_;

@@ -237,8 +237,7 @@ std::optional<Proxy::Offer> Proxy::judge(const Job& job, Backend& backend, http:
     fleet_.report_success(backend);
     return std::nullopt;
   }
-  const std::string reason =
-      fmt::format("status {}: {}", response.status, std::string_view(response.body).substr(0, 200));
+  const std::string reason = response.brief();
   if (lost) fleet_.report_lost_adapters(backend);
   if (failed) fleet_.report_failure(backend, reason);
   return Offer{false, reason, std::move(response)};

@@ -61,6 +61,7 @@ http::Response Proxy::metrics() const {
   page.value(static_cast<double>(fleet_.counts().published), {{"result", "published"}});
   page.value(static_cast<double>(fleet_.counts().withdrawn), {{"result", "withdrawn"}});
   page.value(static_cast<double>(fleet_.counts().undone), {{"result", "undone"}});
+  page.value(static_cast<double>(fleet_.counts().unproved), {{"result", "unproved"}});
   page.gauge("nereus_backend_serving", "1 where the server gets requests.");
   for (const auto& b : fleet_.backends())
     page.value(b->state == BackendState::serving ? 1 : 0, {{"url", b->name()}});

@@ -26,6 +26,7 @@ class StubBackend {
     hang_loads,    ///< loading an adapter does not end
     slow,          ///< completions take 0.2 s
     refuse_unloads,
+    ignore_adapters,  ///< adapters are taken, and the base model answers
   };
 
   explicit StubBackend(http::ServerOptions options = {}) : options_(std::move(options)) { start(); }
@@ -147,7 +148,7 @@ class StubBackend {
       const auto stop = exchange.stop();
       if (!co_await loop_.load()->sleep(0.2, stop)) ++abandoned;
     }
-    http::Response response = http::json_response(200, {{"object", "text_completion"}, {"model", model}});
+    http::Response response = http::json_response(200, completion(model));
     if (fault_ == Fault::error_500) response = error(500, "out of memory");
     if (fault_ == Fault::garbage) response.body = "<html>";
     const bool stream = json.is_object() && json.value("stream", false);
@@ -157,6 +158,15 @@ class StubBackend {
       co_await send_half(exchange);
     else
       (void)co_await exchange.respond(std::move(response));
+  }
+
+  /// The same text under every adapter, with another log-prob where it acts.
+  OrderedJson completion(const std::string& model) const {
+    const bool acts = adapters().contains(model) && model != "untrained" && fault_ != Fault::ignore_adapters;
+    const OrderedJson logprobs = {{"token_logprobs", {-1.0, acts ? -1.1 : -1.0}}};
+    return {{"object", "text_completion"},
+            {"model", model},
+            {"choices", OrderedJson::array({{{"index", 0}, {"text", "four five"}, {"logprobs", logprobs}}})}};
   }
 
   http::Task<> send_half(http::Exchange& exchange) {
