@@ -31,23 +31,20 @@ def post(url, path, body):
         return json.load(answer)
 
 
-def base_model(folder):
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-
-
-def make_adapter(folder, name, config, scratch):
+def make_adapter(base, name, config, scratch):
     torch.manual_seed(len(name))
-    model = get_peft_model(base_model(folder), config)
+    model = get_peft_model(base, config)
     for key, tensor in model.named_parameters():
         if "lora_B" in key:  # zero as PEFT makes it, which would act as no adapter
             torch.nn.init.normal_(tensor, std=0.1)
     model.save_pretrained(scratch / name)
+    model.unload()
     return scratch / name
 
 
 def sampled(url, name, prompt):
     """Tokens that the server drew, and their log-probs."""
-    body = {"model": name, "prompt": prompt, "max_tokens": 16, "n": 2, "seed": 3, "ignore_eos": True, "logprobs": 0,
+    body = {"model": name, "prompt": prompt, "max_tokens": 8, "n": 2, "seed": 3, "ignore_eos": True, "logprobs": 0,
             "return_token_ids": True}
     return [(choice["token_ids"], choice["logprobs"]["token_logprobs"])
             for choice in post(url, "/v1/completions", body)["choices"]]
@@ -59,30 +56,32 @@ def log_probs(model, prompt, tokens):
     return torch.log_softmax(logits, -1).gather(1, torch.tensor(tokens)[:, None])[:, 0]
 
 
-def compare(url, name, folder, adapter):
+def compare(url, name, base, adapter):
     """The largest difference from PEFT's log-probs, and from the base model's."""
-    base = base_model(folder).eval()
     answers = [(prompt, *answer) for prompt in PROMPTS for answer in sampled(url, name, prompt)]
     without = [log_probs(base, prompt, tokens) for prompt, tokens, _ in answers]
-    peft = PeftModel.from_pretrained(base, adapter).eval()
+    model = PeftModel.from_pretrained(base, adapter).eval()
     difference = effect = 0.0
     for (prompt, tokens, got), plain in zip(answers, without):
-        expected = log_probs(peft, prompt, tokens)
+        expected = log_probs(model, prompt, tokens)
         difference = max(difference, (torch.tensor(got) - expected).abs().max().item())
         effect = max(effect, (plain - expected).abs().max().item())
+    model.unload()
     return difference, effect
 
 
 def main():
     folder, url, scratch, *published = sys.argv[1:]
-    adapters = {name: make_adapter(folder, name, config, pathlib.Path(scratch)) for name, config in CONFIGS.items()}
+    base = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    adapters = {name: make_adapter(base, name, config, pathlib.Path(scratch)) for name, config in CONFIGS.items()}
     adapters |= {pathlib.Path(path).name: pathlib.Path(path) for path in published}
     for name, adapter in adapters.items():
         post(url, "/v1/load_lora_adapter", {"lora_name": name, "lora_path": str(adapter.resolve())})
-        difference, effect = compare(url, name, folder, adapter)
+        difference, effect = compare(url, name, base, adapter)
+        found = f"{name}: differs from PEFT by {difference:.2g}; PEFT's differ from the base by {effect:.2g}"
         if not difference < TOLERANCE or not effect > 10 * TOLERANCE:
-            sys.exit(f"failed: {name}: differs from PEFT by {difference:.2g}; PEFT's differ from the base by {effect:.2g}")
-        print(f"{name}: differs from PEFT by {difference:.2g}; PEFT's differ from the base by {effect:.2g}")
+            sys.exit(f"failed: {found}")
+        print(found)
     print("all held")
 
 
