@@ -12,6 +12,7 @@
 #include "nereus/checkpoint/dequantize.h"
 #include "nereus/checkpoint/weight_files.h"
 #include "nereus/formats/json_file.h"
+#include "nereus/formats/mapped_file.h"
 
 namespace nereus::checkpoint {
 
@@ -164,6 +165,7 @@ Status Source::read_into(const spec::TensorSpec& spec, at::Tensor destination) c
                                   {out + row * stride, static_cast<size_t>(columns)});
                      }
                    });
+  formats::forget_pages(view.bytes);  // most tensors are read once
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -55,6 +56,13 @@ MappedFile::~MappedFile() {
 
 std::string_view MappedFile::text() const {
   return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+}
+
+void forget_pages(std::span<const std::byte> mapped) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<uintptr_t>(mapped.data());
+  const uintptr_t begin = (address + page - 1) / page * page, end = (address + mapped.size()) / page * page;
+  if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace nereus::formats

@@ -32,4 +32,8 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
+/// Gives the memory of what was read back to the system; reading it again takes it from the file once more.
+/// REQUIRES: bytes of an opened file, not of one made from bytes.
+void forget_pages(std::span<const std::byte> mapped);
+
 }  // namespace nereus::formats
