@@ -6,6 +6,7 @@
 #include <set>
 
 #include "nereus/plan/decode.h"
+#include "nereus/plan/lower_bound.h"
 #include "nereus/plan/model_state.h"
 #include "nereus/plan/schedule.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int32_t kLooksAtClock = 64;  ///< states between two looks
 constexpr size_t kMostStates = 600;    ///< of a model, or of several together, that are kept
+constexpr size_t kFewPairs = 6000;     ///< of states, that need no comparison
 
 std::vector<Turn> fastest_turns(const std::vector<Choices>& choices) {
   std::vector<Turn> turns;
@@ -43,6 +45,22 @@ std::vector<const Grid*> grids_in(const std::vector<Choices>& choices) {
   return result;
 }
 
+/// Bytes that may be filled of all devices that a grid has, with slack for rounding.
+double room_of(const Pricing& pricing, const std::vector<const Grid*>& grids) {
+  std::vector<bool> used(static_cast<size_t>(pricing.cluster.devices()), false);
+  for (const Grid* grid : grids) {
+    for (const int32_t device : grid->devices) used[static_cast<size_t>(device)] = true;
+  }
+  const std::vector<int32_t> machines = cluster::machine_of_each(pricing.cluster);
+  double room = 0;
+  for (size_t device = 0; device < used.size(); ++device) {
+    if (!used[device]) continue;
+    const cluster::DeviceKind& kind = pricing.cluster.machines[static_cast<size_t>(machines[device])].kind;
+    room += kind.memory * pricing.job.utilization - kind.context;
+  }
+  return room * (1 + 1e-9);
+}
+
 /// Joins the options of each model, then the models. Not thread-safe.
 class Combiner {
  public:
@@ -53,16 +71,23 @@ class Combiner {
         maker_(pricing, classes_),
         shared_(all_shared(choices)),
         fastest_(fastest_turns(choices)),
+        least_(shared_ ? choices : std::vector<Choices>{}, pricing.job, room_of(pricing, grids_in(choices))),
         top_(top),
         bound_(bound) {}
 
   Combinations run() {
-    const std::vector<State> actors = states_of(Role::actor);
-    std::vector<State> others = {empty()};
-    for (const Role role : {Role::critic, Role::reward, Role::reference}) {
-      if (pricing_.job.find(role) != nullptr) others = joined(others, states_of(role));
+    std::vector<std::vector<State>> models;
+    for (const Role role : {Role::actor, Role::critic, Role::reward, Role::reference}) {
+      if (pricing_.job.find(role) != nullptr) models.push_back(states_of(role));
     }
-    for (const State& actor : actors) {
+    std::vector<State> others = {empty()};
+    for (size_t i = 1; i < models.size(); ++i) {
+      beside_ = floor_of(models.front());
+      for (size_t j = i + 1; j < models.size(); ++j) beside_ = beside_ + floor_of(models[j]);
+      others = joined(others, models[i], i + 1 == models.size());
+    }
+    beside_ = {};
+    for (const State& actor : models.front()) {
       for (const State& other : others) {
         if (stopped()) break;
         finish(actor, other);
@@ -75,7 +100,19 @@ class Combiner {
   /// Options of one model, by stage of its own, that are not looked at any closer yet.
   struct Draft {
     std::array<const Option*, 3> options{};
+    LowerBound::Costs costs{};  ///< beyond the cheapest
     double seconds = 0;
+  };
+  /// What states of a model have at least: costs beyond the cheapest options and sync.
+  struct Floor {
+    LowerBound::Costs costs{};
+    double sync = 0;
+
+    Floor operator+(const Floor& other) const { return {costs + other.costs, sync + other.sync}; }
+  };
+  struct Pair {
+    double seconds = 0;
+    const State *left = nullptr, *right = nullptr;
   };
 
   State empty() const {
@@ -87,33 +124,33 @@ class Combiner {
     return state;
   }
 
+  static Floor floor_of(const std::vector<State>& states) {
+    Floor floor;
+    for (const State& state : states) {
+      const bool first = &state == &states.front();
+      floor.sync = first ? state.sync : std::min(floor.sync, state.sync);
+      for (size_t k = 0; k < floor.costs.size(); ++k)
+        floor.costs[k] = first ? state.costs[k] : std::min(floor.costs[k], state.costs[k]);
+    }
+    return floor;
+  }
+
   bool stopped() {
     if (++looks_ % kLooksAtClock == 0) expired_ = expired_ || pricing_.expired();
     return expired_;
   }
 
-  /// Seconds of a step with the given options and the fastest of all others.
-  double seconds_with(const std::vector<const Option*>& options, double sync) const {
-    if (shared_) return in_turn(options) + sync;
+  /// Seconds that a step takes at least with the given options, which cost so much more than the cheapest,
+  /// and any of all other stages.
+  double least_seconds(const std::vector<const Option*>& options, const LowerBound::Costs& costs,
+                       double sync) const {
+    if (shared_) return least_.seconds(costs) * (1 - 1e-12) + sync;
     std::vector<Turn>& turns = scratch_;
     turns = fastest_;
     for (size_t i = 0; i < options.size(); ++i) {
       if (options[i] != nullptr) turns[i].seconds = options[i]->seconds;
     }
     return course(turns, pricing_.job.reward_seconds, pricing_.job.asynchronous) + sync;
-  }
-
-  /// The same where all take turns.
-  double in_turn(const std::vector<const Option*>& options) const {
-    double generate = 0, infer = 0, train = 0;
-    for (size_t i = 0; i < options.size(); ++i) {
-      const double seconds = options[i] != nullptr ? options[i]->seconds : fastest_[i].seconds;
-      const Stage stage = fastest_[i].what.stage;
-      (stage == Stage::generate ? generate : stage == Stage::infer ? infer : train) += seconds;
-    }
-    const double reward = pricing_.job.reward_seconds;
-    if (pricing_.job.asynchronous) return std::max(generate + infer, reward) + train;
-    return generate + std::max(infer, reward) + train;
   }
 
   std::vector<size_t> stages_of(Role role) const {
@@ -138,28 +175,33 @@ class Combiner {
       std::vector<Draft> longer;
       for (Draft& draft : drafts) {
         for (size_t before = 0; before < i; ++before) options[stages[before]] = draft.options[before];
-        for (const Option* option : choices_[stages[i]].options) {
-          options[stages[i]] = draft.options[i] = option;
-          draft.seconds = seconds_with(options, 0);
+        const LowerBound::Costs before = draft.costs;
+        for (size_t o = 0; o < choices_[stages[i]].options.size(); ++o) {
+          options[stages[i]] = draft.options[i] = choices_[stages[i]].options[o];
+          if (shared_) draft.costs = before + least_.beyond(stages[i], o);
+          draft.seconds = least_seconds(options, draft.costs, 0);
           if (draft.seconds < bound_) longer.push_back(draft);
         }
       }
       drafts = std::move(longer);
     }
-    std::stable_sort(drafts.begin(), drafts.end(),
-                     [](const Draft& a, const Draft& b) { return a.seconds < b.seconds; });
+    std::stable_sort(drafts.begin(), drafts.end(), [](const Draft& a, const Draft& b) {
+      return std::pair(a.costs[0], a.seconds) < std::pair(b.costs[0], b.seconds);
+    });
     return drafts;
   }
 
   std::vector<State> states_of(Role role) {
     const std::vector<size_t> stages = stages_of(role);
-    Front front(choices_, shared_);
+    Front front(choices_, shared_, pricing_.job.reward_seconds > 0);
     for (const Draft& draft : drafts_of(stages)) {
       if (stopped() || full(front)) break;
       std::vector<const Option*> options = by_stage(stages, draft);
       if (draft.seconds + maker_.sync(options) >= bound_) continue;
       std::optional<State> state = maker_.make(std::move(options));
-      if (state) front.add(std::move(*state));
+      if (!state) continue;
+      state->costs = draft.costs;
+      front.add(std::move(*state));
     }
     return front.states();
   }
@@ -171,34 +213,54 @@ class Combiner {
     return true;
   }
 
-  std::vector<State> joined(const std::vector<State>& a, const std::vector<State>& b) {
-    std::vector<std::pair<double, State>> all;
+  /// `last`: the actor's are all that is left to join. Then a few pairs more cost less than comparing them.
+  std::vector<State> joined(const std::vector<State>& a, const std::vector<State>& b, bool last) {
+    std::vector<Pair> pairs;
     for (const State& left : a) {
       for (const State& right : b) {
         if (stopped()) break;
-        State state = join(left, right);
-        const double seconds = seconds_with(state.options, state.sync);
-        if (seconds < bound_ && maker_.has_room(state)) all.emplace_back(seconds, std::move(state));
+        const double seconds = least_of(left, right);
+        const double time = shared_ ? left.costs[0] + right.costs[0] + left.sync + right.sync : seconds;
+        if (seconds < bound_) pairs.push_back({time, &left, &right});
       }
     }
-    std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
-    Front front(choices_, shared_);
-    for (auto& [seconds, state] : all) {
+    std::stable_sort(pairs.begin(), pairs.end(),
+                     [](const Pair& x, const Pair& y) { return x.seconds < y.seconds; });
+    const bool all = last && pairs.size() < kFewPairs;
+    std::vector<State> kept;
+    Front front(choices_, shared_, pricing_.job.reward_seconds > 0);
+    for (const Pair& pair : pairs) {
       if (stopped() || full(front)) break;
-      front.add(std::move(state));
+      if (!maker_.has_room(*pair.left, *pair.right)) continue;
+      State state = join(*pair.left, *pair.right);
+      if (all) {
+        kept.push_back(std::move(state));
+      } else {
+        front.add(std::move(state));
+      }
     }
-    return front.states();
+    return all ? std::move(kept) : front.states();
+  }
+
+  double least_of(const State& a, const State& b) const {
+    const double sync = a.sync + b.sync + beside_.sync;
+    return shared_ ? least_seconds({}, a.costs + b.costs + beside_.costs, sync)
+                   : least_seconds(options_of(a, b), {}, sync);
+  }
+
+  static std::vector<const Option*> options_of(const State& a, const State& b) {
+    std::vector<const Option*> options = a.options;
+    for (size_t i = 0; i < options.size(); ++i) {
+      if (b.options[i] != nullptr) options[i] = b.options[i];
+    }
+    return options;
   }
 
   /// Prices one complete combination and keeps it if it is among the best.
   void finish(const State& actor, const State& other) {
-    std::vector<const Option*> options = actor.options;
-    for (size_t i = 0; i < options.size(); ++i) {
-      if (other.options[i] != nullptr) options[i] = other.options[i];
-    }
+    if (least_of(actor, other) >= bound_ || !maker_.has_room(actor, other)) return;
+    std::vector<const Option*> options = options_of(actor, other);
     const double sync = actor.sync + other.sync;
-    if (seconds_with(options, sync) >= bound_) return;
-    if (!maker_.has_room(join(actor, other))) return;
     std::vector<Turn> turns = fastest_;
     for (size_t i = 0; i < options.size(); ++i)
       turns[i].seconds =
@@ -239,6 +301,8 @@ class Combiner {
   StateMaker maker_;
   bool shared_;
   std::vector<Turn> fastest_;
+  LowerBound least_;
+  Floor beside_;  ///< of the models that the states at hand have yet to be joined with
   mutable std::vector<Turn> scratch_;
   size_t top_;
   double bound_;

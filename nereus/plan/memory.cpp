@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "nereus/plan/model_size.h"
 #include "nereus/plan/work.h"
 
 namespace nereus::plan {
@@ -118,8 +117,12 @@ Ledger& Ledger::operator+=(const Ledger& other) {
 }
 
 Footprint footprint(const Job& job, const Placement& placement, int32_t pipeline) {
-  const Model& model = *job.find(placement.what.role);
-  const Rank rank{job, placement, model, rank_size(model, placement.layout, pipeline), pipeline};
+  return footprint(job, placement, pipeline,
+                   rank_size(*job.find(placement.what.role), placement.layout, pipeline));
+}
+
+Footprint footprint(const Job& job, const Placement& placement, int32_t pipeline, const RankSize& size) {
+  const Rank rank{job, placement, *job.find(placement.what.role), size, pipeline};
   switch (placement.what.stage) {
     case Stage::train:
       return train_footprint(rank);

@@ -7,6 +7,7 @@
 
 #include "nereus/base/result.h"
 #include "nereus/cluster/cluster.h"
+#include "nereus/plan/model_size.h"
 #include "nereus/plan/plan.h"
 
 namespace nereus::plan {
@@ -44,6 +45,8 @@ struct Footprint {
 /// Of the rank with pipeline index `pipeline` (ranks of one pipeline index hold the same). The optimizer's
 /// state is counted before the first step brings it to life. Formulas: docs/planner.md.
 Footprint footprint(const Job& job, const Placement& placement, int32_t pipeline);
+/// The same with the rank's size known, for those who ask about many placements of one layout.
+Footprint footprint(const Job& job, const Placement& placement, int32_t pipeline, const RankSize& size);
 
 /// Whether the two use one copy of the weights where both are present: the same model on the same devices in
 /// the same layout, and neither shards its weights over dp. Then nothing is sent between them either.

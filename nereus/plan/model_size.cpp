@@ -64,6 +64,12 @@ RankSize rank_size(const Model& model, const Layout& layout, int32_t pipeline) {
   return size;
 }
 
+std::vector<RankSize> rank_sizes(const Model& model, const Layout& layout) {
+  std::vector<RankSize> sizes;
+  for (int32_t p = 0; p < layout.pp; ++p) sizes.push_back(rank_size(model, layout, p));
+  return sizes;
+}
+
 double activation_bytes(const spec::ModelConfig& c, double element_bytes) {
   const Widths w = widths(c, 1);
   return element_bytes / 2 * (10 * w.hidden + 2 * w.query + 4 * w.key + 6 * w.mlp);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "nereus/plan/job.h"
 #include "nereus/plan/plan.h"
@@ -31,6 +32,8 @@ struct RankSize {
 };
 /// REQUIRES: 0 <= pipeline < layout.pp. Of the fullest tensor rank where sizes do not divide.
 RankSize rank_size(const Model& model, const Layout& layout, int32_t pipeline);
+/// By pipeline index.
+std::vector<RankSize> rank_sizes(const Model& model, const Layout& layout);
 
 /// Bytes that a layer keeps of one token for its backward pass, with flash attention and SwiGLU:
 /// 10 h + 2 a d + 4 k d + 6 f for two-byte elements.

@@ -1,23 +1,24 @@
 #include "nereus/plan/model_state.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace nereus::plan {
 namespace {
 
 /// Which options of a model have weights of their own on a device while `running` runs (null: while none of
-/// them does): of those that share, the first that is there.
-std::vector<bool> weight_copies(const std::vector<const Option*>& options, const Option* running) {
-  std::vector<bool> result(options.size(), false);
+/// them does), as bits: of those that share, the first that is there.
+uint32_t weight_copies(const std::vector<const Option*>& options, const Option* running) {
+  uint32_t result = 0;
   const auto there = [&](const Option* o) {
     return o != nullptr && (o == running || !o->placement.leaves_when_idle);
   };
   for (size_t i = 0; i < options.size(); ++i) {
     if (!there(options[i])) continue;
-    result[i] = true;
-    for (size_t j = 0; j < i; ++j) {
-      if (there(options[j]) && options[j]->shares_weights(*options[i])) result[i] = false;
-    }
+    bool own = true;
+    for (size_t j = 0; j < i && own; ++j)
+      own = !there(options[j]) || !options[j]->shares_weights(*options[i]);
+    if (own) result |= 1U << i;
   }
   return result;
 }
@@ -26,16 +27,16 @@ std::vector<bool> weight_copies(const std::vector<const Option*>& options, const
 std::vector<double> bytes_during(const std::vector<const Option*>& options, const Option* running,
                                  const DeviceClasses& classes) {
   std::vector<double> result(classes.count(), 0);
-  const std::vector<bool> copies = weight_copies(options, running);
+  const uint32_t copies = weight_copies(options, running);
   for (size_t i = 0; i < options.size(); ++i) {
     if (options[i] == nullptr) continue;
-    const bool runs = options[i] == running;
+    const bool runs = options[i] == running, own = (copies >> i & 1U) != 0;
     if (!runs && options[i]->placement.leaves_when_idle) continue;
     const std::vector<int32_t>& pipeline = classes.pipeline(options[i]->grid);
     for (size_t c = 0; c < result.size(); ++c) {
       if (pipeline[c] < 0) continue;
       const Need& need = options[i]->needs[static_cast<size_t>(pipeline[c])];
-      result[c] += (runs ? need.running : need.idle) + (copies[i] ? need.weights : 0);
+      result[c] += (runs ? need.running : need.idle) + (own ? need.weights : 0);
     }
   }
   if (running == nullptr) return result;
@@ -89,6 +90,7 @@ State join(const State& a, const State& b) {
     if (b.options[i] != nullptr) result.options[i] = b.options[i];
   }
   result.sync += b.sync;
+  result.costs = a.costs + b.costs;
   if (b.generate != nullptr) {
     result.generate = b.generate;
     result.base = b.base;
@@ -108,37 +110,45 @@ StateMaker::StateMaker(const Pricing& pricing, const DeviceClasses& classes)
       room_(with_slack(classes.room())),
       host_room_(with_slack(classes.host_room())) {}
 
-bool StateMaker::has_room(const State& state) const {
-  return no_more(state.peak, room_) && no_more(state.host, host_room_);
+bool StateMaker::has_room(const State& a, const State& b) const {
+  for (size_t c = 0; c < room_.size(); ++c) {
+    if (a.peak[c] + b.idle[c] > room_[c] || a.idle[c] + b.peak[c] > room_[c]) return false;
+  }
+  for (size_t host = 0; host < host_room_.size(); ++host) {
+    if (a.host[host] + b.host[host] > host_room_[host]) return false;
+  }
+  return true;
 }
 
-std::vector<double> Front::seconds_of(const State& state) const {
-  std::vector<double> seconds{state.sync, 0};
+Front::Measure Front::measure_of(const State& state) const {
+  Measure measure{state.generate, 0, {state.sync, 0}};
+  std::vector<double>& values = measure.values;
   for (size_t i = 0; i < state.options.size(); ++i) {
     if (state.options[i] == nullptr || choices_[i].what.stage == Stage::generate) continue;
     if (!shared_) {
-      seconds.push_back(state.options[i]->seconds);
+      values.push_back(state.options[i]->seconds);
     } else {
-      seconds[choices_[i].what.stage == Stage::train ? 0 : 1] += state.options[i]->seconds;
+      values[rewarded_ && choices_[i].what.stage == Stage::infer ? 1 : 0] += state.options[i]->seconds;
     }
   }
-  return seconds;
+  for (const std::vector<double>* bytes : {&state.peak, &state.idle, &state.base, &state.host}) {
+    values.insert(values.end(), bytes->begin(), bytes->end());
+    measure.sum = std::accumulate(bytes->begin(), bytes->end(), measure.sum);
+  }
+  return measure;
 }
 
-bool Front::beats(size_t kept, const std::vector<double>& seconds, const State& state) const {
-  const State& other = states_[kept];
-  return other.generate == state.generate && no_more(seconds_[kept], seconds) &&
-         no_more(other.peak, state.peak) && no_more(other.idle, state.idle) &&
-         no_more(other.base, state.base) && no_more(other.host, state.host);
+bool Front::beats(const Measure& a, const Measure& b) {
+  return a.generate == b.generate && a.sum <= b.sum * (1 + 1e-12) && no_more(a.values, b.values);
 }
 
 void Front::add(State state) {
-  std::vector<double> seconds = seconds_of(state);
-  for (size_t kept = 0; kept < states_.size(); ++kept) {
-    if (beats(kept, seconds, state)) return;
+  Measure measure = measure_of(state);
+  for (const Measure& kept : measures_) {
+    if (beats(kept, measure)) return;
   }
   states_.push_back(std::move(state));
-  seconds_.push_back(std::move(seconds));
+  measures_.push_back(std::move(measure));
 }
 
 double StateMaker::sync(const Option& from, const Option& to) {

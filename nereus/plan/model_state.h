@@ -5,6 +5,7 @@
 
 #include "nereus/plan/combine.h"
 #include "nereus/plan/device_class.h"
+#include "nereus/plan/lower_bound.h"
 
 namespace nereus::plan {
 
@@ -12,11 +13,12 @@ namespace nereus::plan {
 struct State {
   std::vector<const Option*> options;  ///< by stage of the job; null: of a model that is not in it
   const Option* generate = nullptr;
-  double sync = 0;           ///< seconds
-  std::vector<double> idle;  ///< [classes] while another model's stage runs
-  std::vector<double> peak;  ///< [classes] in the fullest moment of its own stages
-  std::vector<double> base;  ///< [classes] while it generates, without KV; empty where it does not
-  std::vector<double> host;  ///< [hosts]
+  double sync = 0;            ///< seconds
+  LowerBound::Costs costs{};  ///< beyond the cheapest options
+  std::vector<double> idle;   ///< [classes] while another model's stage runs
+  std::vector<double> peak;   ///< [classes] in the fullest moment of its own stages
+  std::vector<double> base;   ///< [classes] while it generates, without KV; empty where it does not
+  std::vector<double> host;   ///< [hosts]
 };
 
 /// Two states of different models as one.
@@ -25,20 +27,28 @@ State join(const State& a, const State& b);
 /// Keeps states that no other beats in time and in every byte. Not thread-safe.
 class Front {
  public:
-  /// `shared`: all stages take turns on the same devices, so that only sums of their times matter.
-  Front(const std::vector<Choices>& choices, bool shared) : choices_(choices), shared_(shared) {}
-  /// REQUIRES: states come in the order of ascending time.
+  /// `shared`: all stages take turns on the same devices, so that only sums of their times matter: that of
+  /// all, or without inference where rewards run beside it.
+  Front(const std::vector<Choices>& choices, bool shared, bool rewarded)
+      : choices_(choices), shared_(shared), rewarded_(rewarded) {}
+  /// The best come first, as far as that is known: what comes later is compared with all before it.
   void add(State state);
   const std::vector<State>& states() const { return states_; }
 
  private:
-  bool beats(size_t kept, const std::vector<double>& seconds, const State& state) const;
-  std::vector<double> seconds_of(const State& state) const;
+  /// All that a state is compared by.
+  struct Measure {
+    const Option* generate = nullptr;
+    double sum = 0;  ///< of the bytes
+    std::vector<double> values;
+  };
+  Measure measure_of(const State& state) const;
+  static bool beats(const Measure& a, const Measure& b);
 
   const std::vector<Choices>& choices_;
-  bool shared_;
+  bool shared_, rewarded_;
   std::vector<State> states_;
-  std::vector<std::vector<double>> seconds_;
+  std::vector<Measure> measures_;
 };
 
 /// Makes the states of one model. Not thread-safe.
@@ -46,8 +56,8 @@ class StateMaker {
  public:
   StateMaker(const Pricing& pricing, const DeviceClasses& classes);
 
-  /// Whether it fits as far as it goes.
-  bool has_room(const State& state) const;
+  /// Whether the two fit together as far as they go.
+  bool has_room(const State& a, const State& b) const;
   /// Seconds in which what the model's training has changed reaches its other stages.
   double sync(const std::vector<const Option*>& options);
   /// Of the options of one model, by stage of the job; nothing where they do not fit.

@@ -18,10 +18,11 @@ void add_both(std::vector<Placement>& result, Placement placement) {
   }
 }
 
-std::vector<Need> needs_of(const Job& job, const Placement& placement) {
+std::vector<Need> needs_of(const Job& job, const Placement& placement, const std::vector<RankSize>& sizes) {
   std::vector<Need> needs;
+  needs.reserve(sizes.size());
   for (int32_t p = 0; p < placement.layout.pp; ++p) {
-    const Footprint bytes = footprint(job, placement, p);
+    const Footprint bytes = footprint(job, placement, p, sizes[static_cast<size_t>(p)]);
     const double weights = bytes.running[Component::weights];
     needs.push_back({weights, bytes.idle.total() - weights, bytes.running.total() - weights,
                      bytes.running[Component::kv_pool]});
@@ -41,13 +42,18 @@ double most_kv(const std::vector<Need>& needs, double largest) {
   return least;
 }
 
+/// Bytes of the fullest rank between its turns, if it stays.
+double most_idle(const std::vector<Need>& needs) {
+  double most = 0;
+  for (const Need& need : needs) most = std::max(most, need.weights + need.idle);
+  return most;
+}
+
 /// With the sums over its needs.
 Option made(Option option) {
-  for (const Need& need : option.needs) {
-    if (!option.placement.leaves_when_idle)
-      option.most_idle = std::max(option.most_idle, need.weights + need.idle);
+  if (!option.placement.leaves_when_idle) option.most_idle = most_idle(option.needs);
+  for (const Need& need : option.needs)
     option.most_running = std::max(option.most_running, need.weights + need.running);
-  }
   return option;
 }
 
@@ -115,18 +121,20 @@ std::vector<Placement> placements_on(const Job& job, ModelStage what, const Grid
 std::vector<Option> options_on(const Job& job, ModelStage what, const Grid& grid, double largest,
                                const Calibration& calibration, int64_t& priced) {
   const Work sequence = work_of(job.lengths, 1);
+  const std::vector<RankSize> sizes = rank_sizes(*job.find(what.role), grid.layout);
   std::vector<Option> options;
-  double stays = 0;  // seconds of the placement before, which differs only in that it stays
-  for (Placement& placement : placements_on(job, what, grid)) {
-    std::vector<Need> needs = needs_of(job, placement);
+  // Placements come in pairs: the second differs only in that it leaves when idle.
+  const std::vector<Placement> placements = placements_on(job, what, grid);
+  for (size_t i = 0; i < placements.size(); i += 2) {
+    const Placement &stays = placements[i], &leaves = placements[i + 1];
+    const std::vector<Need> needs = needs_of(job, stays, sizes);
     if (!fits_alone(needs, largest)) continue;
-    ++priced;
-    if (!placement.leaves_when_idle) {
-      const double pool = what.stage == Stage::generate ? most_kv(needs, largest) : 0;
-      stays = stage_cost(job, sequence, placement, grid.links, pool, calibration).total();
-    }
-    const double seconds = stays + offload_time(job, placement, grid.links);
-    options.push_back(made({std::move(placement), &grid, std::move(needs), 0, 0, seconds}));
+    priced += 2;
+    const double pool = what.stage == Stage::generate ? most_kv(needs, largest) : 0;
+    const double seconds = stage_cost(job, sequence, sizes, stays, grid.links, pool, calibration).total();
+    const double moves = offload_time(leaves, most_idle(needs), grid.links);
+    options.push_back(made({stays, &grid, needs, 0, 0, seconds}));
+    options.push_back(made({leaves, &grid, needs, 0, 0, seconds + moves}));
   }
   return unbeaten(std::move(options));
 }

@@ -37,8 +37,9 @@ struct Run {
   const Links& links;
   const Calibration& calibration;
   Passes passes;
-  Work work;             ///< of an average micro-batch
-  double micro_batches;  ///< of a minibatch and replica
+  const std::vector<RankSize>& sizes;  ///< by pipeline index
+  Work work;                           ///< of an average micro-batch
+  double micro_batches;                ///< of a minibatch and replica
   std::string regime;
 
   bool trains() const { return placement.what.stage == Stage::train; }
@@ -46,8 +47,8 @@ struct Run {
   double memory_bandwidth() const { return links.slowest.memory_bandwidth * calibration.memory_efficiency; }
 };
 
-Run run_of(const Job& job, const Work& sequence, const Placement& placement, const Links& links,
-           const Calibration& calibration) {
+Run run_of(const Job& job, const Work& sequence, const std::vector<RankSize>& sizes,
+           const Placement& placement, const Links& links, const Calibration& calibration) {
   const Model& model = *job.find(placement.what.role);
   const double micro_batches = static_cast<double>(plan::micro_batches(job, placement));
   return {.job = job,
@@ -56,6 +57,7 @@ Run run_of(const Job& job, const Work& sequence, const Placement& placement, con
           .links = links,
           .calibration = calibration,
           .passes = passes_of(model, placement),
+          .sizes = sizes,
           .work = work_of_slowest(job, placement, sequence) * (1 / micro_batches),
           .micro_batches = micro_batches,
           .regime = regime_of(placement)};
@@ -89,10 +91,8 @@ double communication_seconds(const Run& run, const RankSize& size) {
 
 std::vector<StageCost> stage_costs(const Run& run) {
   std::vector<StageCost> costs;
-  for (int32_t p = 0; p < run.placement.layout.pp; ++p) {
-    const RankSize size = rank_size(run.model, run.placement.layout, p);
+  for (const RankSize& size : run.sizes)
     costs.push_back({compute_seconds(run, size), communication_seconds(run, size)});
-  }
   return costs;
 }
 
@@ -135,8 +135,8 @@ DataSeconds data_seconds(const Run& run, const RankSize& size) {
 double exposed_data_seconds(const Run& run, const StageCost& slowest) {
   if (run.placement.layout.dp < 2) return 0;
   double beside = 0, after = 0;
-  for (int32_t p = 0; p < run.placement.layout.pp; ++p) {
-    const DataSeconds seconds = data_seconds(run, rank_size(run.model, run.placement.layout, p));
+  for (const RankSize& size : run.sizes) {
+    const DataSeconds seconds = data_seconds(run, size);
     beside = std::max(beside, seconds.beside);
     after = std::max(after, seconds.after);
   }
@@ -147,8 +147,7 @@ double exposed_data_seconds(const Run& run, const StageCost& slowest) {
 
 double optimizer_seconds(const Run& run) {
   double most = 0;
-  for (int32_t p = 0; p < run.placement.layout.pp; ++p)
-    most = std::max(most, trained_parameters(run, rank_size(run.model, run.placement.layout, p)));
+  for (const RankSize& size : run.sizes) most = std::max(most, trained_parameters(run, size));
   const double local = most / (run.placement.zero >= 1 ? run.placement.layout.dp : 1);
   return kOptimizerBytes * local / run.memory_bandwidth() *
          run.calibration.factor(Operation::optimizer, run.regime);
@@ -166,9 +165,9 @@ double exposed(double communication, double compute, double slowdown) {
   return std::min(communication, std::max(communication - compute, 0.0) + (slowdown - 1) * both);
 }
 
-StageTime pass_time(const Job& job, const Work& sequence, const Placement& placement, const Links& links,
-                    const Calibration& calibration) {
-  const Run run = run_of(job, sequence, placement, links, calibration);
+StageTime pass_time(const Job& job, const Work& sequence, const std::vector<RankSize>& sizes,
+                    const Placement& placement, const Links& links, const Calibration& calibration) {
+  const Run run = run_of(job, sequence, sizes, placement, links, calibration);
   const std::vector<StageCost> costs = stage_costs(run);
   const auto slowest =
       *std::max_element(costs.begin(), costs.end(),

@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <numeric>
+#include <utility>
 
 #include "nereus/base/clock.h"
 #include "nereus/plan/combine.h"
@@ -62,26 +64,23 @@ std::unique_ptr<Offers> offers_of(const cluster::Cluster& cluster, const Job& jo
   return offers;
 }
 
-/// The fastest options, and those that hold the least when idle and when running.
+/// The fastest options, and those that hold the least when idle and when running. `options` by time.
 std::vector<const Option*> few_of(const std::vector<const Option*>& options, size_t count) {
+  if (count >= options.size()) return options;
+  std::vector<size_t> chosen, order(options.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto least = order.begin() + static_cast<std::ptrdiff_t>(count);
+  chosen.assign(order.begin(), least);
+  for (double Option::*key : {&Option::most_idle, &Option::most_running}) {
+    std::partial_sort(order.begin(), least, order.end(), [&](size_t a, size_t b) {
+      return std::pair(options[a]->*key, a) < std::pair(options[b]->*key, b);
+    });
+    chosen.insert(chosen.end(), order.begin(), least);
+  }
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   std::vector<const Option*> result;
-  const auto add_first = [&](std::vector<const Option*> sorted) {
-    sorted.resize(std::min(sorted.size(), count));
-    for (const Option* option : sorted) {
-      if (std::find(result.begin(), result.end(), option) == result.end()) result.push_back(option);
-    }
-  };
-  const auto by = [&](double Option::*key) {
-    std::vector<const Option*> sorted = options;
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [&](const Option* a, const Option* b) { return a->*key < b->*key; });
-    return sorted;
-  };
-  add_first(options);
-  add_first(by(&Option::most_idle));
-  add_first(by(&Option::most_running));
-  std::stable_sort(result.begin(), result.end(),
-                   [](const Option* a, const Option* b) { return a->seconds < b->seconds; });
+  for (const size_t i : chosen) result.push_back(options[i]);
   return result;
 }
 

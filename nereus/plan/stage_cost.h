@@ -1,15 +1,19 @@
 #pragma once
 
+#include "nereus/plan/model_size.h"
 #include "nereus/plan/time.h"
 #include "nereus/plan/work.h"
 
 namespace nereus::plan {
 
-/// stage_time with the average sequence known: work_of(job.lengths, 1). For those who price many placements.
-StageTime stage_cost(const Job& job, const Work& sequence, const Placement& placement, const Links& links,
-                     double kv_pool_bytes, const Calibration& calibration);
+/// stage_time, but for leaving when idle, with the average sequence known, work_of(job.lengths, 1), and the
+/// sizes of the ranks by pipeline index. For those who price many placements of a layout.
+StageTime stage_cost(const Job& job, const Work& sequence, const std::vector<RankSize>& sizes,
+                     const Placement& placement, const Links& links, double kv_pool_bytes,
+                     const Calibration& calibration);
 
-/// Seconds of fetching and storing the state of a placement that leaves its devices when idle.
-double offload_time(const Job& job, const Placement& placement, const Links& links);
+/// Seconds of fetching and storing `bytes`, the idle state of the placement's fullest rank, where it leaves
+/// its devices when idle. What was trained is written back after its turn.
+double offload_time(const Placement& placement, double bytes, const Links& links);
 
 }  // namespace nereus::plan

@@ -86,28 +86,31 @@ const StageTime* StepTime::find(ModelStage what) const {
   return found == stages.end() ? nullptr : &*found;
 }
 
-/// The state is read before the turn; what training changed is written back after it.
-double offload_time(const Job& job, const Placement& placement, const Links& links) {
+double offload_time(const Placement& placement, double bytes, const Links& links) {
   if (!placement.leaves_when_idle) return 0;
-  double most = 0;
-  for (int32_t p = 0; p < placement.layout.pp; ++p)
-    most = std::max(most, footprint(job, placement, p).idle.total());
-  return (placement.what.stage == Stage::train ? 2 : 1) * most / links.slowest.host_bandwidth;
+  return (placement.what.stage == Stage::train ? 2 : 1) * bytes / links.slowest.host_bandwidth;
 }
 
-StageTime stage_cost(const Job& job, const Work& sequence, const Placement& placement, const Links& links,
-                     double kv_pool_bytes, const Calibration& calibration) {
+StageTime stage_cost(const Job& job, const Work& sequence, const std::vector<RankSize>& sizes,
+                     const Placement& placement, const Links& links, double kv_pool_bytes,
+                     const Calibration& calibration) {
   StageTime time = placement.what.stage == Stage::generate
                        ? generation_time(job, placement, links, kv_pool_bytes, calibration)
-                       : pass_time(job, sequence, placement, links, calibration);
+                       : pass_time(job, sequence, sizes, placement, links, calibration);
   calibrate(time, placement, calibration);
-  time.offload = offload_time(job, placement, links);
   return time;
 }
 
 StageTime stage_time(const Job& job, const Placement& placement, const Links& links, double kv_pool_bytes,
                      const Calibration& calibration) {
-  return stage_cost(job, work_of(job.lengths, 1), placement, links, kv_pool_bytes, calibration);
+  const std::vector<RankSize> sizes = rank_sizes(*job.find(placement.what.role), placement.layout);
+  StageTime time =
+      stage_cost(job, work_of(job.lengths, 1), sizes, placement, links, kv_pool_bytes, calibration);
+  double most = 0;
+  for (int32_t p = 0; p < placement.layout.pp; ++p)
+    most = std::max(most, footprint(job, placement, p, sizes[static_cast<size_t>(p)]).idle.total());
+  time.offload = offload_time(placement, most, links);
+  return time;
 }
 
 StageTime stage_time(const cluster::Cluster& cluster, const Job& job, const Placement& placement,

@@ -166,7 +166,7 @@ TEST(Search, EqualsBruteForce) {
     all.shared();
     const double expected = all.best();
     const SearchResult found = search(c.cluster, c.job, {}, patient(false));
-    EXPECT_TRUE(found.complete);
+    EXPECT_TRUE(found.complete) << c.name;
     if (expected > 1e200) {
       EXPECT_TRUE(found.best.empty()) << c.name;
       continue;
