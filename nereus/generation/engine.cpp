@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "nereus/base/random.h"
 #include "nereus/generation/kv_cache.h"
@@ -263,6 +264,15 @@ void Engine::set_policy(const std::string& name, int64_t version,
   else if (replaced != state_->policies.end())
     state_->scheduler.forget(replaced->second.serial);
   state_->policies[name] = {version, std::move(adapter), ++state_->serial};
+}
+
+void Engine::replace_policy(const std::string& name, int64_t version,
+                            std::shared_ptr<const model::PackedAdapter> adapter) {
+  const auto found = state_->policies.find(name);
+  const std::optional<uint64_t> old =
+      found == state_->policies.end() ? std::nullopt : std::optional(found->second.serial);
+  set_policy(name, version, std::move(adapter));
+  if (old) state_->scheduler.change_policy(*old, state_->policies.at(name));
 }
 
 bool Engine::remove_policy(const std::string& name) {

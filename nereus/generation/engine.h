@@ -43,6 +43,10 @@ class Engine : public rollout::Generator {
   /// means the model's own weights. REQUIRES: idle() where the model's weights have changed.
   void set_policy(const std::string& name, int64_t version,
                   std::shared_ptr<const model::PackedAdapter> adapter);
+  /// Likewise, and requests under way that have the policy of this name go on under the new one. Each of
+  /// their tokens says which version sampled it.
+  void replace_policy(const std::string& name, int64_t version,
+                      std::shared_ptr<const model::PackedAdapter> adapter);
   /// Requests submitted before keep it. False where there is none of that name. REQUIRES: a name.
   bool remove_policy(const std::string& name);
   std::vector<std::string> policies() const;  ///< names, sorted; without the engine's own

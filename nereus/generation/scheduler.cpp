@@ -165,6 +165,23 @@ void Scheduler::cancel(uint64_t prompt_id) {
       group.finished.push_back(std::move(sequence.completion));
     }
     group.waiting.clear();
+    pool_.give_back(group.prompt_blocks);
+  }
+}
+
+void Scheduler::change_policy(uint64_t serial, const Policy& policy) {
+  // From the last one admitted on, so that they wait in their order.
+  for (auto it = running_.end(); it != running_.begin();) {
+    Sequence& sequence = *--it;
+    if (sequence.group->policy.serial != serial) continue;
+    ++it;
+    preempt(sequence);
+  }
+  for (GroupState& group : groups_) {
+    if (group.policy.serial != serial) continue;
+    pool_.give_back(group.prompt_blocks);
+    group.prompt_computed = false;
+    group.policy = policy;
   }
 }
 

@@ -42,6 +42,9 @@ class Scheduler {
   void finish(Sequence& sequence);
   /// Ends everything that a group still does.
   void cancel(uint64_t prompt_id);
+  /// Everything under way that has the policy of this serial goes on under another: its tokens stay, their
+  /// keys and values are computed again.
+  void change_policy(uint64_t serial, const Policy& policy);
   /// Takes out the groups that are done.
   std::vector<rollout::Group> take_finished();
   /// Cached prefixes of this policy (Policy::serial) are true no longer; or all are.

@@ -62,9 +62,10 @@ serving::AdapterHooks adapter_hooks(const model::Transformer& model, generation:
   return {[&](const std::string& name, const std::string& path) -> Result<std::function<void()>> {
             auto adapter = read_packed_adapter(model, path);
             if (!adapter) return pass(adapter);
-            const int64_t version = std::max<int64_t>(0, serving::version_of(name));
-            return [&engine, name, version, adapter = std::move(*adapter)] {
-              engine.set_policy(name, version, adapter);
+            int64_t version = serving::version_of(name);
+            if (version < 0) version = serving::version_of(std::filesystem::path(path).filename().string());
+            return [&engine, name, version = std::max<int64_t>(0, version), adapter = std::move(*adapter)] {
+              engine.replace_policy(name, version, adapter);
             };
           },
           [&engine](const std::string& name) { engine.remove_policy(name); }};
@@ -73,7 +74,7 @@ serving::AdapterHooks adapter_hooks(const model::Transformer& model, generation:
 Status load_adapters(serving::EngineThread& engine, const ServeCommand& command) {
   for (const auto& [name, path] : command.adapters) {
     std::promise<Status> done;
-    engine.load(name, std::filesystem::absolute(path).string(),
+    engine.load(name, std::filesystem::absolute(path).string(), false,
                 [&done](const Status& status) { done.set_value(status); });
     if (auto status = done.get_future().get(); !status) return status;
   }

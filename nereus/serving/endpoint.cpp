@@ -198,12 +198,12 @@ http::Task<Status> Endpoint::pause(std::string name) {
   co_return co_await await_engine([&](EngineThread::Done done) { engine_.pause(*mode, std::move(done)); });
 }
 
-http::Task<Status> Endpoint::load(std::string name, std::string asked) {
+http::Task<Status> Endpoint::load(std::string name, std::string asked, bool replace) {
   if (name == options_.model_name) co_return fail("{}: is the name of the base model", name);
   const auto folder = adapter_path(asked, options_.adapter_root);
   if (!folder) co_return pass(folder);
   co_return co_await await_engine(
-      [&](EngineThread::Done done) { engine_.load(name, folder->string(), std::move(done)); });
+      [&](EngineThread::Done done) { engine_.load(name, folder->string(), replace, std::move(done)); });
 }
 
 http::Task<Status> Endpoint::unload(std::string name) {
@@ -227,7 +227,8 @@ http::Task<> Endpoint::change(http::Exchange& exchange, const std::string& path)
   else if (!safe_name(name))
     status = fail("\"lora_name\": expected up to 128 letters, digits, '.', '_' and '-', not first a '.'");
   else if (path == "/v1/load_lora_adapter")
-    status = co_await load(name, text_of(*body, "lora_path"));
+    status =
+        co_await load(name, text_of(*body, "lora_path"), body->value("load_inplace", Json()) == Json(true));
   else
     status = co_await unload(name);
   const int refused = path == "/v1/unload_lora_adapter" ? 404 : 400;

@@ -82,7 +82,7 @@ struct EngineThread::State {
   void fail_all(const std::string& why);
   void cancel(uint64_t number);
   void abort_all();
-  void begin_load(const std::string& name, const std::string& path, const Done& done);
+  void begin_load(const std::string& name, const std::string& path, bool replace, const Done& done);
   void end_load(const std::string& name, const std::string& path, const Result<std::function<void()>>& made);
   void begin_unload(const std::string& name, const Done& done);
   void settle();
@@ -251,13 +251,18 @@ void EngineThread::State::run_loader() {
     for (const auto& load : loads.take(true)) load();
 }
 
-void EngineThread::State::begin_load(const std::string& name, const std::string& path, const Done& done) {
-  if (const auto found = adapters.find(name); found != adapters.end()) {
-    if (found->second.path == path && found->second.unloading.empty()) return done({});
+void EngineThread::State::begin_load(const std::string& name, const std::string& path, bool replace,
+                                     const Done& done) {
+  const auto found = adapters.find(name);
+  const bool known = found != adapters.end();
+  if (known && !found->second.unloading.empty()) return done(fail("{}: is being unloaded", name));
+  if (known && !replace) {
+    if (found->second.path == path) return done({});
     return done(fail("{}: is loaded already, from {}", name, found->second.path));
   }
   const bool first = !loading.contains(name);
-  if (first && adapters.size() + loading.size() >= options.adapter_slots)
+  if (!first && replace) return done(fail("{}: is being loaded; try again later", name));
+  if (first && !known && adapters.size() + loading.size() >= options.adapter_slots)
     return done(fail("{}: all {} adapter slots are in use; unload one first", name, options.adapter_slots));
   loading[name].push_back(done);
   if (!first) return;
@@ -282,6 +287,7 @@ void EngineThread::State::end_load(const std::string& name, const std::string& p
 void EngineThread::State::begin_unload(const std::string& name, const Done& done) {
   const auto found = adapters.find(name);
   if (found == adapters.end()) return done(fail("{}: the adapter cannot be found", name));
+  if (loading.contains(name)) return done(fail("{}: is being replaced; try again later", name));
   found->second.unloading.push_back(done);
 }
 
@@ -321,9 +327,9 @@ void EngineThread::cancel(uint64_t number) {
   state_->work.push([state = state_.get(), number] { state->cancel(number); });
 }
 
-void EngineThread::load(std::string name, std::string path, Done done) {
-  state_->work.push([state = state_.get(), name = std::move(name), path = std::move(path),
-                     done = std::move(done)] { state->begin_load(name, path, done); });
+void EngineThread::load(std::string name, std::string path, bool replace, Done done) {
+  state_->work.push([state = state_.get(), name = std::move(name), path = std::move(path), replace,
+                     done = std::move(done)] { state->begin_load(name, path, replace, done); });
 }
 
 void EngineThread::unload(std::string name, Done done) {

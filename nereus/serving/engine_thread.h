@@ -16,7 +16,8 @@ namespace nereus::serving {
 /// How adapters come to a generator that serves any number of them in one batch, by `Request::policy`.
 struct AdapterHooks {
   /// Reads an adapter from a folder, on a thread of its own while the generator computes. What it returns is
-  /// called once, on the engine's thread between two steps, and makes the generator answer under that name.
+  /// called once, on the engine's thread between two steps, and makes the generator answer under that name;
+  /// requests under way that have another adapter of that name go on under this one.
   std::function<Result<std::function<void()>>(const std::string& name, const std::string& path)> load;
   /// Takes it away, on the engine's thread, when no request uses it.
   std::function<void(const std::string& name)> remove;
@@ -60,8 +61,9 @@ class EngineThread {
   void cancel(uint64_t number);
 
   using Done = std::function<void(Status)>;
-  /// Error: the loader's, no free slot, or the name is in use with another path.
-  void load(std::string name, std::string path, Done done);
+  /// Error: the loader's, no free slot, or, unless it is to be replaced, the name is in use with another
+  /// path. Requests under way go on under an adapter that replaces theirs.
+  void load(std::string name, std::string path, bool replace, Done done);
   /// Done when no request uses it; new ones are refused at once. Error: no such adapter.
   void unload(std::string name, Done done);
   /// Done when nothing computes any more. Requests that come meanwhile wait for `resume`.

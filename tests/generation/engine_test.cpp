@@ -211,6 +211,42 @@ TEST(Engine, RequestsKeepThePolicyThatTheyBeganWith) {
             std::string::npos);
 }
 
+TEST(Engine, RequestsGoOnUnderAPolicyThatReplacesTheirs) {
+  const model::Transformer packed = tiny().packed(kernels::Element::f32);
+  const auto greedy = [](uint64_t id, rollout::Tokens prompt, int32_t max_new) {
+    auto r = request(id, std::move(prompt), 2, max_new);
+    r.policy = "policy";
+    r.sampling.temperature = 0;
+    return r;
+  };
+  const rollout::Tokens prompts[] = {{3, 1, 4, 1, 5, 9, 2, 6}, {2, 7}};
+  for (const bool prefix_cache : {false, true}) {
+    Engine engine(packed, {.max_running = 3, .block_tokens = 4, .prefix_cache = prefix_cache});
+    engine.replace_policy("policy", 1, random_adapter(1));
+    for (uint64_t id = 0; id < 2; ++id) value_or_throw(engine.submit(greedy(id, prompts[id], 20)));
+    for (int step = 0; step < 6; ++step) value_or_throw(engine.step());
+    engine.replace_policy("policy", 2, random_adapter(2));
+    for (const auto& group : run_out(engine))
+      for (const auto& completion : group.completions) {
+        // One waited while the others had begun.
+        const auto old = std::ranges::count(completion.versions, 1);
+        EXPECT_EQ(old, group.prompt_id == 1 && completion.index == 1 ? 0 : 6);
+        EXPECT_TRUE(std::ranges::is_sorted(completion.versions));
+        // What follows is what the new policy makes of all that stands before it.
+        rollout::Tokens before = prompts[group.prompt_id];
+        before.insert(before.end(), completion.tokens.begin(), completion.tokens.begin() + old);
+        Engine fresh(packed, {});
+        fresh.set_policy("policy", 2, random_adapter(2));
+        const auto r = greedy(9, before, 20 - static_cast<int32_t>(old));
+        const auto expected = value_or_throw(rollout::generate_all(fresh, {r}))[0].completions[0];
+        EXPECT_EQ(rollout::Tokens(completion.tokens.begin() + old, completion.tokens.end()), expected.tokens);
+        for (size_t t = 0; t < expected.logprobs.size(); ++t)
+          EXPECT_NEAR(completion.logprobs[t + static_cast<size_t>(old)], expected.logprobs[t], 1e-5);
+      }
+    EXPECT_EQ(engine.stats().free_blocks, engine.stats().total_blocks);
+  }
+}
+
 TEST(Engine, RefusesWhatCannotBeDone) {
   // Fault 32: an over-long prompt crashes [trl 3180].
   model::Transformer model = tiny();

@@ -17,7 +17,7 @@ rollout::Request request(uint64_t id, int64_t prompt, uint32_t count) {
 int64_t run(Scheduler& scheduler, const Schedule& schedule, int64_t max_tokens) {
   int64_t rows = 0;
   std::vector<Sequence*> drawn = schedule.fresh;
-  for (const Run& r : schedule.runs) {
+  for (const generation::Run& r : schedule.runs) {
     rows += r.rows;
     if (r.sequence) {
       r.sequence->cached = r.first + r.rows;
@@ -98,6 +98,7 @@ TEST(Scheduler, CancelFreesEverythingOfAGroup) {
   scheduler.add(request(2, 10, 1), {});
   run(scheduler, scheduler.next(), 100);
   scheduler.cancel(1);
+  EXPECT_EQ(scheduler.pool().free(), 50);  // at once, not when its group is taken
   const auto done = scheduler.take_finished();
   ASSERT_EQ(done.size(), 1U);
   EXPECT_EQ(done[0].prompt_id, 1U);
@@ -112,6 +113,52 @@ TEST(Scheduler, PromptsBeyondTheBudgetWaitForTheNextStep) {
   for (uint64_t id = 0; id < 3; ++id) scheduler.add(request(id, 12, 1), {});
   EXPECT_EQ(run(scheduler, scheduler.next(), 10), 24);
   EXPECT_EQ(run(scheduler, scheduler.next(), 10), 2 + 12);
+}
+
+TEST(Scheduler, PrefixesThatAreKnownTakeNoRoomInAStep) {
+  Scheduler scheduler({.max_running = 8, .block_tokens = 4, .prefill_tokens = 20, .prefix_cache = true}, 100);
+  for (uint64_t id = 0; id < 3; ++id) scheduler.add(request(id, 12, 1), {});
+  // 12 tokens, then twice the 4 behind two known blocks: without the cache the third would wait.
+  EXPECT_EQ(run(scheduler, scheduler.next(), 10), 12 + 4 + 4);
+  EXPECT_EQ(scheduler.running(), 3);
+  EXPECT_EQ(scheduler.prefix_queries(), 36);
+  EXPECT_EQ(scheduler.prefix_hits(), 16);
+}
+
+TEST(Scheduler, KeptBlocksNeverKeepARequestOut) {
+  Scheduler scheduler({.max_running = 8, .block_tokens = 4, .prefill_tokens = 100, .prefix_cache = true}, 8);
+  for (uint64_t id = 0; id < 20; ++id) {
+    auto r = request(id, 12, 2);
+    r.prompt.assign(12, static_cast<int32_t>(id % 3));
+    scheduler.add(std::move(r), {});
+  }
+  int steps = 0;
+  size_t done = 0;
+  while (!scheduler.idle() && ++steps < 2000) {
+    const Schedule schedule = scheduler.next();
+    ASSERT_FALSE(schedule.runs.empty() && schedule.fresh.empty());
+    run(scheduler, schedule, 9);
+    done += scheduler.take_finished().size();
+  }
+  EXPECT_EQ(done, 20U);
+  EXPECT_EQ(scheduler.pool().free(), 8);
+}
+
+TEST(Scheduler, AChangeOfPolicyStartsItsGroupsAgainWithTheirTokens) {
+  Scheduler scheduler({.max_running = 3, .block_tokens = 4, .prefill_tokens = 100}, 100);
+  scheduler.add(request(1, 10, 2), {}, {.version = 1, .adapter = nullptr, .serial = 1});
+  scheduler.add(request(2, 10, 2), {}, {.version = 1, .adapter = nullptr, .serial = 2});
+  run(scheduler, scheduler.next(), 10);
+  run(scheduler, scheduler.next(), 10);
+  scheduler.change_policy(1, {.version = 2, .adapter = nullptr, .serial = 3});
+  EXPECT_EQ(scheduler.running(), 1);
+  const Schedule schedule = scheduler.next();
+  // The other goes on with one token; the prompt and two tokens of each are computed again.
+  EXPECT_EQ(run(scheduler, schedule, 10), 1 + 10 + 2 + 2);
+  for (const generation::Run& r : schedule.runs)
+    EXPECT_EQ(r.group->policy.version, r.group->request.prompt_id == 1 ? 2 : 1);
+  scheduler.change_policy(7, {});  // nobody has it
+  EXPECT_EQ(scheduler.running(), 3);
 }
 
 }  // namespace

@@ -40,6 +40,25 @@ TEST_F(EndpointTest, Fault12_AnAdapterIsReadOnce) {
       HasSubstr("a: is loaded already, from /x"));
 }
 
+TEST_F(EndpointTest, AnAdapterIsReplacedInPlaceOnlyWhereAsked) {
+  start({}, {.adapter_slots = 1});
+  const auto load = [&](Json more, int status) {
+    more["lora_name"] = "a";
+    return ask_json("/v1/load_lora_adapter", std::move(more), status);
+  };
+  load({{"lora_path", "/x"}}, 200);
+  EXPECT_THAT(load({{"lora_path", "/y"}}, 400)["error"]["message"].get<std::string>(),
+              HasSubstr("a: is loaded already, from /x"));
+  EXPECT_THAT(
+      load({{"lora_path", "/y"}, {"load_inplace", "yes"}}, 400)["error"]["message"].get<std::string>(),
+      HasSubstr("is loaded already"));
+  load({{"lora_path", "/y"}, {"load_inplace", true}}, 200);  // the one slot is its own
+  load({{"lora_path", "/missing"}, {"load_inplace", true}}, 400);
+  EXPECT_EQ(Json::parse(ask(get("/v1/models")).body)["data"][1]["root"], "/y");  // the old one stays
+  complete({{"prompt", {1}}, {"model", "a"}});
+  EXPECT_EQ(loads_, 3);
+}
+
 TEST_F(EndpointTest, AdaptersThatCannotBeLoaded) {
   const test::ScratchFolder folder;
   EndpointOptions options;
