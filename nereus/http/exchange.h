@@ -20,6 +20,8 @@ class Exchange {
 
   /// Without the body.
   virtual const Request& request() const = 0;
+  /// Whether it carried the server's token, or the server has none; false on an open path without it.
+  virtual bool trusted() const = 0;
   /// Address and port of the client.
   virtual std::string peer() const = 0;
 

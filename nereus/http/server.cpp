@@ -152,10 +152,10 @@ Task<bool> Server::State::answer(Session& session, Parser parser) {
   ServerExchange exchange(session.connection, std::move(parser), options, !stopping);
   session.exchange = &exchange;
   ++requests;
-  const bool open =
-      options.token.empty() ||
-      std::ranges::find(options.open_paths, exchange.request().path()) != options.open_paths.end();
-  if (open || has_bearer(exchange.request().headers, options.token)) {
+  const bool trusted = options.token.empty() || has_bearer(exchange.request().headers, options.token);
+  if (trusted) exchange.trust();
+  if (trusted ||
+      std::ranges::find(options.open_paths, exchange.request().path()) != options.open_paths.end()) {
     try {
       co_await handler(exchange);
     } catch (const std::exception& error) {

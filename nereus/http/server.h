@@ -23,7 +23,8 @@ struct ServerOptions {
   double header_seconds = 10;     ///< from a request's first byte to the end of its head
   double idle_seconds = 75;       ///< between requests
   double body_seconds = 30;       ///< without a byte of the body
-  double write_seconds = 60;      ///< without the client taking what is written
+  double min_body_rate = 1024;  ///< bytes a second that a body must come with, behind its first body_seconds
+  double write_seconds = 60;    ///< without the client taking what is written
 };
 
 /// Answers one request; runs as a coroutine on the loop's thread and must not block.

@@ -60,13 +60,22 @@ Task<Result<std::string>> ServerExchange::read_some() {
       if (!put) co_return co_await refuse(put.error().status, put.error().message);
       taken = *put;
       connection_->consume(taken);
+      body_until_ += static_cast<double>(taken) / options_.min_body_rate;
     }
     if (taken > 0) continue;
-    const auto wait = co_await connection_->more(options_.body_seconds);
+    const auto wait = co_await connection_->more(body_seconds_left());
     if (wait == Connection::Wait::ended) co_return fail("the client left within its request");
     if (wait == Connection::Wait::timeout)
       co_return co_await refuse(408, "the request's body did not come in time");
   }
+}
+
+double ServerExchange::body_seconds_left() {
+  const double now = SteadyClock().now();
+  // One that sends a byte now and then would hold its connection for ever; one that was quick gets no credit.
+  const double latest = now + options_.body_seconds;
+  body_until_ = std::exchange(body_awaited_, true) ? std::min(body_until_, latest) : latest;
+  return std::max(body_until_ - now, 0.0);
 }
 
 Task<Result<std::string>> ServerExchange::body() {

@@ -16,9 +16,12 @@ class ServerExchange final : public Exchange {
   /// `keep_alive`: the server is willing to take another request on the connection.
   ServerExchange(std::shared_ptr<Connection> connection, Parser parser, const ServerOptions& options,
                  bool keep_alive);
+  /// Said before the handler is called, if at all.
+  void trust() { trusted_ = true; }
   ~ServerExchange() override;
 
   const Request& request() const override { return request_; }
+  bool trusted() const override { return trusted_; }
   std::string peer() const override { return connection_->peer(); }
   Task<Result<std::string>> body() override;
   Task<Result<std::string>> read_some() override;
@@ -35,6 +38,7 @@ class ServerExchange final : public Exchange {
   Task<bool> finish();
 
  private:
+  double body_seconds_left();
   Task<Result<std::string>> refuse(int status, std::string message);
   std::string_view connection_field() const;
   /// The client may still be sending what nobody reads; a close now would take the answer away from it.
@@ -46,7 +50,9 @@ class ServerExchange final : public Exchange {
   Request request_;
   std::stop_source stop_;
   bool keep_alive_, begun_ = false, ended_ = false, chunked_ = false, bodiless_ = false;
-  bool continue_expected_ = false;
+  bool continue_expected_ = false, trusted_ = false;
+  bool body_awaited_ = false;
+  double body_until_ = 0;  // when the body will have been too slow
 };
 
 }  // namespace nereus::http

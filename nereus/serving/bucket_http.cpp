@@ -5,6 +5,7 @@
 
 #include "nereus/formats/json_file.h"
 #include "nereus/formats/mapped_file.h"
+#include "nereus/serving/adapter_folder.h"
 
 namespace nereus::serving {
 
@@ -41,7 +42,8 @@ Result<std::filesystem::path> find_file(const Bucket& bucket, std::string_view p
   const auto manifest = Manifest::from_json(*value, manifest_path.string());
   if (!manifest) return pass(manifest);
   if (name != kManifestName && !manifest->find(name)) return fail("{}: not of this version", path);
-  return bucket.folder(version) / name;
+  // What a link in the bucket points to is not the bucket's.
+  return adapter_path(fmt::format("{}/{}", version_name(version), name), bucket.root());
 }
 
 http::Task<> send_file(http::Exchange& exchange, const std::filesystem::path& path) {

@@ -65,6 +65,30 @@ std::string text_of(const Json& body, const char* key) {
   return found != body.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+/// What a request asks to be changed on all servers.
+struct Change {
+  std::string name, path;
+  PauseMode mode = PauseMode::keep;
+};
+
+Result<Change> read_change(std::string_view endpoint, const std::string& mode, const std::string& text) {
+  const auto body = text.empty() ? Result<Json>(Json::object()) : parse_json(text, "request");
+  if (!body || !body->is_object()) return fail("request: expected a JSON object");
+  Change change{text_of(*body, "lora_name"), text_of(*body, "lora_path"), PauseMode::keep};
+  if (endpoint == "/pause" && !mode.empty()) {
+    const auto known = pause_mode(mode);
+    if (!known) return pass(known);
+    change.mode = *known;
+  }
+  if (!endpoint.ends_with("_lora_adapter")) return change;
+  if (!safe_name(change.name))
+    return fail("\"lora_name\": expected up to 128 letters, digits, '.', '_' and '-', not first a '.'");
+  const bool plain = std::ranges::none_of(change.path, [](unsigned char c) { return c < ' ' || c == 127; });
+  if (endpoint == "/v1/load_lora_adapter" && (change.path.empty() || !plain))
+    return fail("\"lora_path\": expected the folder of the adapter");
+  return change;
+}
+
 }  // namespace
 
 Proxy::Proxy(http::Loop& loop, ProxyOptions options)
@@ -99,7 +123,7 @@ http::Task<> Proxy::handle(http::Exchange& exchange) {
                            path == "/pause" || path == "/resume"))
     return change(exchange, path);
   if (method == "GET" && path == "/v1/models") return reply(exchange, models());
-  if (method == "GET" && path == "/health") return reply(exchange, health());
+  if (method == "GET" && path == "/health") return reply(exchange, health(exchange.trusted()));
   if (method == "GET" && path == "/metrics") return reply(exchange, metrics());
   return reply(exchange, error_response(404, fmt::format("no {} {} here", method, path)));
 }
@@ -208,6 +232,7 @@ http::Task<Proxy::Offer> Proxy::offer(http::Exchange& exchange, Job& job, Backen
   http::CallOptions options;
   options.head_seconds = options_.head_seconds;
   options.piece_seconds = options_.piece_seconds;
+  options.max_body_bytes = options_.max_answer_bytes;
   options.stop = stop.get_token();
   http::Request addressed;
   auto body = job.adapter ? backend.api->address(job.request.body, job.model) : std::nullopt;
@@ -292,41 +317,21 @@ http::Task<Proxy::Offer> Proxy::relay_stream(http::Exchange& exchange, Backend& 
 http::Task<> Proxy::change(http::Exchange& exchange, std::string path) {
   auto text = co_await exchange.body();
   if (!text) co_return;
-  auto body = text->empty() ? Result<Json>(Json::object()) : parse_json(*text, "request");
-  if (!body || !body->is_object()) {
-    (void)co_await exchange.respond(error_response(400, "request: expected a JSON object"));
+  const auto change = read_change(path, exchange.request().query("mode"), *text);
+  if (!change) {
+    (void)co_await exchange.respond(error_response(400, change.error().message));
     co_return;
   }
   Status status;
   if (path == "/v1/load_lora_adapter")
-    status = co_await load(*body);
+    status = co_await fleet_.publish(change->name, change->path);
   else if (path == "/v1/unload_lora_adapter")
-    status = co_await unload(*body);
+    status = co_await fleet_.withdraw(change->name, options_.drain_seconds);
   else if (path == "/pause")
-    status = co_await pause(exchange.request().query("mode"));
+    status = co_await fleet_.pause(change->mode);
   else
     status = co_await fleet_.resume();
   (void)co_await exchange.respond(status_response(status, 409));
-}
-
-http::Task<Status> Proxy::pause(std::string name) {
-  const auto mode = pause_mode(name.empty() ? "keep" : name);
-  if (!mode) co_return pass(mode);
-  co_return co_await fleet_.pause(*mode);
-}
-
-http::Task<Status> Proxy::load(const Json& body) {
-  const std::string name = text_of(body, "lora_name"), path = text_of(body, "lora_path");
-  if (!safe_name(name))
-    co_return fail("\"lora_name\": expected up to 128 letters, digits, '.', '_' and '-', not first a '.'");
-  if (path.empty()) co_return fail("\"lora_path\": expected the folder of the adapter");
-  co_return co_await fleet_.publish(name, path);
-}
-
-http::Task<Status> Proxy::unload(const Json& body) {
-  const std::string name = text_of(body, "lora_name");
-  if (name.empty()) co_return fail("\"lora_name\": expected the name of an adapter");
-  co_return co_await fleet_.withdraw(name, options_.drain_seconds);
 }
 
 }  // namespace nereus::serving

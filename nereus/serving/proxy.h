@@ -22,6 +22,7 @@ struct ProxyOptions {
   double piece_seconds = 600;    ///< without a byte of an answer
   int64_t max_running = 8192;    ///< requests at once; more get 429
   double drain_seconds = 30;     ///< that unloading waits for requests that use the adapter
+  uint64_t max_answer_bytes = 64 << 20;  ///< of an answer that is no stream
   size_t text_block_bytes = 64;  ///< a prompt that comes as text is cut in such blocks for routing
 };
 
@@ -83,11 +84,9 @@ class Proxy {
   std::optional<Offer> judge(const Job& job, Backend& backend, http::Response& response);
 
   http::Task<> change(http::Exchange& exchange, std::string path);
-  http::Task<Status> load(const Json& body);
-  http::Task<Status> pause(std::string name);
-  http::Task<Status> unload(const Json& body);
   http::Response models() const;
-  http::Response health() const;
+  /// Without `details` it tells nothing of the servers.
+  http::Response health(bool details) const;
   http::Response metrics() const;
 
   http::Loop& loop_;

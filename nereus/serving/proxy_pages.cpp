@@ -20,7 +20,7 @@ http::Response Proxy::models() const {
   return http::json_response(200, {{"object", "list"}, {"data", data}});
 }
 
-http::Response Proxy::health() const {
+http::Response Proxy::health(bool details) const {
   OrderedJson servers = OrderedJson::array();
   bool any = false;
   for (const auto& backend : fleet_.backends()) {
@@ -32,9 +32,10 @@ http::Response Proxy::health() const {
                        {"adapters", backend->adapters},
                        {"last_failure", backend->reason}});
   }
-  return http::json_response(any ? 200 : 503, {{"status", any ? "ok" : "no server serves"},
-                                               {"adapter_slots", fleet_.options().adapter_slots},
-                                               {"servers", servers}});
+  OrderedJson page = {{"status", any ? "ok" : "no server serves"},
+                      {"adapter_slots", fleet_.options().adapter_slots}};
+  if (details) page["servers"] = servers;
+  return http::json_response(any ? 200 : 503, page);
 }
 
 http::Response Proxy::metrics() const {

@@ -6,6 +6,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -45,6 +46,12 @@ class RawSocket {
     const ssize_t got = ::recv(fd_, text.data(), text.size(), 0);
     text.resize(got > 0 ? static_cast<size_t>(got) : 0);
     return text;
+  }
+  /// Whether something has come, or the other side has closed.
+  bool readable() {
+    char byte = 0;
+    const ssize_t got = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
   }
   /// Until `mark` has come, or nothing more does.
   std::string receive_until(std::string_view mark) {

@@ -65,6 +65,10 @@ TEST_F(BucketHttpTest, OnlyWhatAManifestLists) {
         "/bucket/policy-v1/%00"})
     EXPECT_EQ(status(path), 404) << path;
   EXPECT_EQ(value_or_throw(client_.fetch(server_.url(), get("/bucket"))).status, 401);
+  // A link to what is not the bucket's, in the place of a file that the manifest lists.
+  std::filesystem::remove(bucket_.folder(1) / "weights");
+  std::filesystem::create_symlink(folder_ / "secret", bucket_.folder(1) / "weights");
+  EXPECT_EQ(status("/bucket/policy-v1/weights"), 404);
 }
 
 TEST_F(BucketHttpTest, WhatIsDamagedOnTheWayIsRefused) {

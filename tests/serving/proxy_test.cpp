@@ -28,8 +28,8 @@ TEST_F(ProxyTest, BadRequests) {
   EXPECT_EQ(ask(get("/")).status, 404);
   EXPECT_EQ(complete("nobody").status, 404);
   EXPECT_EQ(stubs_[0]->completions, 0);
-  for (const char* name : {"", "../x", "a/b", ".a"}) EXPECT_EQ(publish(name).status, 409) << name;
-  EXPECT_EQ(ask(post("/pause?mode=never", "")).status, 409);
+  for (const char* name : {"", "../x", "a/b", ".a"}) EXPECT_EQ(publish(name).status, 400) << name;
+  EXPECT_EQ(ask(post("/pause?mode=never", "")).status, 400);
   EXPECT_THAT(stubs_[0]->adapters(), IsEmpty());
 }
 

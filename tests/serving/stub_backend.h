@@ -26,6 +26,7 @@ class StubBackend {
     hang_loads,    ///< loading an adapter does not end
     slow,          ///< completions take 0.2 s
     refuse_unloads,
+    endless,          ///< completions do not come to an end
     ignore_adapters,  ///< adapters are taken, and the base model answers
   };
 
@@ -156,6 +157,8 @@ class StubBackend {
       co_await send_stream(exchange);
     else if (fault_ == Fault::break_off)
       co_await send_half(exchange);
+    else if (fault_ == Fault::endless)
+      co_await send_for_ever(exchange);
     else
       (void)co_await exchange.respond(std::move(response));
   }
@@ -174,6 +177,16 @@ class StubBackend {
     headers.add("Content-Type", "application/json");
     (void)co_await exchange.begin(200, headers);
     (void)co_await exchange.write("{\"half\":");
+  }
+
+  http::Task<> send_for_ever(http::Exchange& exchange) {
+    http::Headers headers;
+    headers.add("Content-Type", "application/json");
+    const std::string piece(64 << 10, 'x');
+    if (!co_await exchange.begin(200, headers)) co_return;
+    while (co_await exchange.write(piece)) {
+    }
+    ++abandoned;
   }
 
   http::Task<> send_stream(http::Exchange& exchange) {
