@@ -83,11 +83,14 @@ class Controller {
   Trigger trigger(bool devices_changed, bool spared);
   Decision decide(Trigger trigger, Decision decision);
   Decision search(Trigger trigger, Decision decision);
+  void add_scaled(plan::SearchResult& found) const;
   Decision keep(bool fits, const std::string& refusal, Decision decision) const;
   Decision force(const Priced& choice, Decision decision);
   Decision take(const Priced& choice, Decision decision);
-  std::optional<Priced> best(const plan::SearchResult& found, const plan::StepTime* stay, double horizon,
-                             std::string& refusal) const;
+  std::vector<Priced> ranked(const plan::SearchResult& found, const plan::StepTime* stay,
+                             double horizon) const;
+  std::optional<Priced> best(const std::vector<Priced>& ranked, double horizon, std::string& refusal) const;
+  Verdict verdict(const Priced& choice, const plan::StepTime& stay, double horizon) const;
   double deviation(const plan::StepTime* stay, const plan::Plan& from,
                    const plan::Candidate& candidate) const;
   double relative_change() const;
@@ -103,7 +106,9 @@ class Controller {
 
   cluster::Cluster cluster_, before_;  // before_: as it was when plan_ was last changed from previous_
   std::optional<plan::Plan> plan_, previous_;
-  std::optional<PlanPrice> price_;  // of plan_
+  std::optional<PlanPrice> price_;   // of plan_
+  std::optional<plan::Plan> taken_;  // the plan last changed to, with the devices it had then
+  int32_t taken_devices_ = 0;        // of the cluster at that time
   Calibrator calibrator_;
   LengthForecast lengths_;
   Availability availability_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "nereus/control/controller.h"
+#include "nereus/plan/scale.h"
 
 namespace nereus::control {
 namespace {
@@ -43,27 +44,66 @@ double Controller::deviation(const plan::StepTime* stay, const plan::Plan& from,
   return std::sqrt(variance);
 }
 
-// The candidate that is cheapest over the horizon, its transition included and its layouts taken for slower
-// the less is known of them; none where every transition is refused. The present plan is no candidate.
-std::optional<Controller::Priced> Controller::best(const plan::SearchResult& found,
-                                                   const plan::StepTime* stay, double horizon,
+// All but the present plan, the best first, as if transitions took no time. Layouts are taken for slower the
+// less is known of them.
+std::vector<Controller::Priced> Controller::ranked(const plan::SearchResult& found,
+                                                   const plan::StepTime* stay, double horizon) const {
+  const plan::Plan* from = plan_ ? &*plan_ : previous_ ? &*previous_ : nullptr;
+  std::vector<Priced> result;
+  for (const plan::Candidate& candidate : found.best) {
+    if (plan_ && candidate.plan == *plan_) continue;
+    Priced priced{&candidate, candidate.time.total + unexplained_, 0, 0};
+    if (from != nullptr) priced.deviation = deviation(stay, *from, candidate);
+    result.push_back(priced);
+  }
+  std::stable_sort(result.begin(), result.end(), [&](const Priced& x, const Priced& y) {
+    return x.total(horizon, options_.gate.confidence) < y.total(horizon, options_.gate.confidence);
+  });
+  return result;
+}
+
+// The candidate that is cheapest over the horizon, its transition included; none where every transition is
+// refused. Those that cannot be it any more are not priced.
+std::optional<Controller::Priced> Controller::best(const std::vector<Priced>& ranked, double horizon,
                                                    std::string& refusal) const {
   std::optional<Priced> best;
   const plan::Plan* from = plan_ ? &*plan_ : previous_ ? &*previous_ : nullptr;
   const cluster::Cluster& before = plan_ ? cluster_ : before_;
   const double confidence = options_.gate.confidence;
-  for (const plan::Candidate& candidate : found.best) {
-    if (plan_ && candidate.plan == *plan_) continue;
-    const Result<double> cost = cost_(Move{before, from, cluster_, candidate.plan});
+  for (Priced priced : ranked) {
+    if (best && priced.total(horizon, confidence) >= best->total(horizon, confidence)) break;
+    const Result<double> cost = cost_(Move{before, from, cluster_, priced.candidate->plan});
     if (!cost) {
       refusal = cost.error().message;
       continue;
     }
-    Priced priced{&candidate, candidate.time.total + unexplained_, *cost * outcome_.transition_factor(), 0};
-    if (from != nullptr) priced.deviation = deviation(stay, *from, candidate);
+    priced.transition = *cost * outcome_.transition_factor();
     if (!best || priced.total(horizon, confidence) < best->total(horizon, confidence)) best = priced;
   }
   return best;
+}
+
+Verdict Controller::verdict(const Priced& choice, const plan::StepTime& stay, double horizon) const {
+  return judge({.stay = stay.total,
+                .change = choice.seconds,
+                .deviation = choice.deviation,
+                .transition = choice.transition,
+                .steps_left = static_cast<double>(steps_left_),
+                .steps_to_change = horizon,
+                .steps_since_change = since_change_,
+                .widening = outcome_.widening()},
+               options_.gate);
+}
+
+// The last plan's layouts on the devices that are there now: of what has run the calibration knows most.
+void Controller::add_scaled(plan::SearchResult& found) const {
+  if (!taken_) return;
+  const auto scaled = plan::scale_data(*taken_, taken_devices_, cluster_.devices());
+  if (!scaled) return;
+  auto variant = plan::best_variant(cluster_, job_, calibration(), *scaled);
+  if (!variant) return;
+  plan::StepTime time = plan::predict(cluster_, job_, *variant, calibration());
+  found.best.push_back({std::move(*variant), std::move(time)});
 }
 
 // There is no other plan to go to.
@@ -102,22 +142,22 @@ Decision Controller::search(Trigger trigger, Decision decision) {
   } else {
     job_.lengths = lengths(middle, 0);
   }
-  const plan::SearchResult found =
+  plan::SearchResult found =
       plan::search(cluster_, job_, calibration(), options_.search, fits ? &*plan_ : nullptr);
+  if (trigger == Trigger::devices || trigger == Trigger::lost) add_scaled(found);
   const double step = fits ? stay.total : found.best.empty() ? 1 : found.best.front().time.total;
+  const double horizon = this->horizon(step);
+  const std::vector<Priced> ranked = this->ranked(found, fits ? &stay : nullptr, horizon);
+  if (fits && !ranked.empty()) {
+    // What is declined even if it took no time needs no price.
+    const Verdict free = verdict(ranked.front(), stay, horizon);
+    if (!free.change) return decision.reason = free.reason, decision;
+  }
   std::string refusal;
-  const auto choice = best(found, fits ? &stay : nullptr, horizon(step), refusal);
+  const auto choice = best(ranked, horizon, refusal);
   if (!choice) return keep(fits, refusal, std::move(decision));
   if (!fits) return force(*choice, std::move(decision));
-  const Verdict verdict = judge({.stay = stay.total,
-                                 .change = choice->seconds,
-                                 .deviation = choice->deviation,
-                                 .transition = choice->transition,
-                                 .steps_left = static_cast<double>(steps_left_),
-                                 .steps_to_change = horizon(step),
-                                 .steps_since_change = since_change_,
-                                 .widening = outcome_.widening()},
-                                options_.gate);
+  const Verdict verdict = this->verdict(*choice, stay, horizon);
   decision.reason = verdict.reason;
   return verdict.change ? take(*choice, std::move(decision)) : decision;
 }
@@ -128,7 +168,8 @@ Decision Controller::take(const Priced& choice, Decision decision) {
     previous_ = std::move(plan_);
     before_ = cluster_;
   }
-  plan_ = choice.candidate->plan;
+  plan_ = taken_ = choice.candidate->plan;
+  taken_devices_ = cluster_.devices();
   price_.emplace(cluster_, job_, *plan_);
   decision.action = Action::change;
   decision.transition = choice.transition;

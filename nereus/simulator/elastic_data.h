@@ -33,13 +33,4 @@ class ElasticData final : public Policy {
   cluster::Cluster before_;
 };
 
-/// `plan`, made for `from` devices, on the first `to` devices: pools grow and shrink in proportion, by whole
-/// replicas. Nothing where a pool would have no replica.
-std::optional<plan::Plan> scale_data(const plan::Plan& plan, int32_t from, int32_t to);
-
-/// The fastest of the plan's variants (micro-batch, recomputation, ZeRO, leaving when idle) that fits, by the
-/// planner's model. Nothing where none fits.
-std::optional<plan::Plan> best_variant(const cluster::Cluster& cluster, const plan::Job& job,
-                                       const plan::Plan& plan);
-
 }  // namespace nereus::simulator

@@ -267,6 +267,49 @@ TEST(Controller, Fault49_ChangesPlanBeforeThePeakPassesTheCap) {
   EXPECT_LT(controller.utilization(), job().utilization);
 }
 
+std::vector<std::string> regimes_of(const plan::Plan& plan) {
+  std::vector<std::string> regimes;
+  for (const plan::Placement& placement : plan.placements) regimes.push_back(plan::regime_of(placement));
+  return regimes;
+}
+
+// The calibration knows the layouts that have run: with other devices they are candidates, and nothing that
+// is no better beyond doubt is preferred to them.
+TEST(Controller, TheRunningLayoutsAreCandidatesOnOtherDevices) {
+  std::vector<std::vector<std::string>> priced;
+  const TransitionCost record = [&](const Move& move) -> Result<double> {
+    priced.push_back(regimes_of(move.to));
+    return 1.0;
+  };
+  World world;
+  Controller controller(job(), {}, record);
+  const auto before = machines({"a", "b", "c"}), after = machines({"a", "b"});
+  controller.begin(before, 0, 300);
+  run(controller, world, before, 30, job());
+  const auto running = regimes_of(*controller.plan());
+  priced.clear();
+  const Decision decision = controller.devices_changed(after, 1e4);
+  EXPECT_EQ(decision.action, Action::change);
+  EXPECT_THAT(priced, testing::Contains(running));
+}
+
+TEST(Controller, TransitionsAreOnlyPricedWhereTheyCouldBeTaken) {
+  int priced = 0;
+  const TransitionCost count = [&](const Move&) -> Result<double> { return ++priced, 1.0; };
+  World world;
+  // Everything takes longer than the model says: there is a search, and nothing better to be found.
+  for (const Operation operation : {Operation::decode, Operation::infer, Operation::train})
+    world.hidden.factors[{operation, ""}] = 1.3;
+  Controller controller(job(), {}, count);
+  const auto cluster = machines({"a", "b"});
+  controller.begin(cluster, 0, 300);
+  const int first = priced;
+  run(controller, world, cluster, 30, job());
+  EXPECT_GT(controller.searches()[static_cast<size_t>(Trigger::drift)], 0);
+  EXPECT_LE(first, 8);
+  EXPECT_EQ(priced, first);
+}
+
 TEST(Controller, OutOfMemoryChangesAPlanThatIsTight) {
   const auto cluster = machines({"a", "b"});
   Controller controller(job(), {}, costs(1e9));
