@@ -24,8 +24,8 @@ std::vector<rollout::Group> generate(const model::Transformer& packed, std::vect
   return value_or_throw(rollout::generate_all(engine, std::move(requests)));
 }
 
-TEST(Engine, LogprobsEqualThoseOfTheTrainer) {
-  // Fault 22: the sampler's log-probs ignore the temperature [trl 4159].
+// The sampler's log-probs ignore the temperature [trl 4159].
+TEST(Engine, Fault22_LogprobsEqualThoseOfTheTrainer) {
   model::Transformer model = tiny();
   const model::Transformer packed = model.packed(kernels::Element::f32);
   for (const float temperature : {1.0F, 0.7F, 1.8F}) {
@@ -77,8 +77,8 @@ TEST(Engine, SmallPoolPreemptsAndStillFinishes) {
   for (const auto& group : groups) EXPECT_EQ(group.completions.size(), 5U);
 }
 
-TEST(Engine, EveryStopIdEndsACompletion) {
-  // Fault 30: one of several end-of-sequence ids is honoured, clipped_ratio near 1 [trl 7039].
+// One of several end-of-sequence ids is honoured, clipped_ratio near 1 [trl 7039].
+TEST(Engine, Fault30_EveryStopIdEndsACompletion) {
   model::Transformer model = tiny();
   const model::Transformer packed = model.packed(kernels::Element::f32);
   const auto free_running = generate(packed, {request(1, {2, 7}, 4, 20)});
@@ -134,8 +134,8 @@ TEST(Engine, VersionsStandOnEveryToken) {
       EXPECT_EQ(completion.versions, std::vector<int64_t>(completion.tokens.size(), 7));
 }
 
-TEST(Engine, AdaptersOfOneBatchAnswerAsEachAlone) {
-  // Fault 10: rollouts keep using the base model [ms-swift 9855].
+// Rollouts keep using the base model [ms-swift 9855].
+TEST(Engine, Fault10_AdaptersOfOneBatchAnswerAsEachAlone) {
   const model::Transformer packed = tiny().packed(kernels::Element::f32);
   const std::string names[] = {"", "policy-1", "policy-2"};
   const auto set_all = [&](Engine& engine) {
@@ -169,8 +169,8 @@ TEST(Engine, AdaptersOfOneBatchAnswerAsEachAlone) {
             groups[1].completions[0].logprobs);
 }
 
-TEST(Engine, RequestsKeepThePolicyThatTheyBeganWith) {
-  // Fault 42: aborted groups continue across versions though that is off [slime 2092].
+// Aborted groups continue across versions though that is off [slime 2092].
+TEST(Engine, Fault42_RequestsKeepThePolicyThatTheyBeganWith) {
   const model::Transformer packed = tiny().packed(kernels::Element::f32);
   const auto expected = [&] {
     Engine engine(packed, {});
@@ -247,8 +247,8 @@ TEST(Engine, RequestsGoOnUnderAPolicyThatReplacesTheirs) {
   }
 }
 
-TEST(Engine, RefusesWhatCannotBeDone) {
-  // Fault 32: an over-long prompt crashes [trl 3180].
+// An over-long prompt crashes [trl 3180].
+TEST(Engine, Fault32_RefusesWhatCannotBeDone) {
   model::Transformer model = tiny();
   const model::Transformer packed = model.packed(kernels::Element::f32);
   Engine engine(packed, {.max_context = 32});

@@ -1,3 +1,5 @@
+#include <thread>
+
 #include "tests/formats/scratch_folder.h"
 #include "tests/serving/endpoint_fixture.h"
 
@@ -63,7 +65,7 @@ TEST_F(EndpointTest, AdaptersThatCannotBeLoaded) {
   const test::ScratchFolder folder;
   EndpointOptions options;
   options.adapter_root = folder.path();
-  start(options, {.adapter_slots = 1});
+  start(options);
   const auto load = [&](const char* name, const char* path) {
     return ask_json("/v1/load_lora_adapter", {{"lora_name", name}, {"lora_path", path}},
                     400)["error"]["message"]
@@ -76,9 +78,42 @@ TEST_F(EndpointTest, AdaptersThatCannotBeLoaded) {
   EXPECT_THAT(load("a", ""), HasSubstr("expected the folder of an adapter"));
   EXPECT_THAT(load("a", "missing"), HasSubstr("no adapter_config.json"));
   EXPECT_EQ(ask_json("/v1/load_lora_adapter", {{"lora_name", "a"}, {"lora_path", "x"}})["status"], "ok");
-  // Load before unload exceeds the slots and evicts a live policy [trl 7017].
-  EXPECT_THAT(load("b", "x"), HasSubstr("all 1 adapter slots are in use; unload one first"));
   ask_json("/v1/unload_lora_adapter", {{"lora_name", "b"}}, 404);
+}
+
+// Load before unload exceeds the slots and evicts a live policy [trl 7017].
+TEST_F(EndpointTest, Fault16_AFullServerRefusesAnAdapterAndKeepsThoseItHas) {
+  start({}, {.adapter_slots = 2});
+  const auto load = [&](const char* name, int status) {
+    return ask_json("/v1/load_lora_adapter", {{"lora_name", name}, {"lora_path", "/x"}}, status);
+  };
+  load("policy-v1", 200);
+  load("policy-v2", 200);
+  EXPECT_THAT(load("policy-v3", 400)["error"]["message"].get<std::string>(),
+              HasSubstr("policy-v3: all 2 adapter slots are in use; unload one first"));
+  for (const char* name : {"policy-v1", "policy-v2"})
+    EXPECT_EQ(complete({{"prompt", {1}}, {"model", name}, {"max_tokens", 50}})["choices"][0]["text"],
+              std::string("I am ") + name);
+  ask_json("/v1/unload_lora_adapter", {{"lora_name", "policy-v1"}});
+  load("policy-v3", 200);
+}
+
+// An adapter is deleted while still in use [prime-rl 2395].
+TEST_F(EndpointTest, Fault14_AnAdapterInUseIsUnloadedWhenItsRequestsHaveEnded) {
+  start();
+  script_->step_seconds = 0.002;
+  ask_json("/v1/load_lora_adapter", {{"lora_name", "a"}, {"lora_path", "/x"}});
+  std::string text;
+  std::jthread asking([&] {
+    test::TestClient client;
+    const Json body = {{"prompt", {1}}, {"model", "a"}, {"max_tokens", 60}, {"ignore_eos", true}};
+    text = value_or_throw(client.fetch(url_, test::post("/v1/completions", body.dump()))).body;
+  });
+  ASSERT_TRUE(test::eventually([&] { return engine_->stats().running == 1; }));
+  EXPECT_EQ(ask_json("/v1/unload_lora_adapter", {{"lora_name", "a"}})["status"], "ok");
+  EXPECT_EQ(engine_->stats().running, 0U);  // it was answered only after the request
+  asking.join();
+  EXPECT_EQ(Json::parse(text)["choices"][0]["finish_reason"], "length");
 }
 
 }  // namespace

@@ -38,19 +38,40 @@ TEST_F(EndpointTest, Fault44_AnEngineThatKeepsFailingSaysSo) {
               HasSubstr("the engine failed 3 times in a row"));
 }
 
-TEST_F(EndpointTest, AClientThatLeavesEndsItsRequest) {
+TEST_F(EndpointTest, AClientThatLeavesEndsItsRequestWithinAStep) {
   start();
-  script_->step_seconds = 0.002;
+  script_->step_seconds = 0.1;
+  int before = 0;
   {
     test::RawSocket socket(server_->port());
     const std::string body = R"({"prompt": [1], "max_tokens": 100000, "stream": true})";
     ASSERT_TRUE(socket.send(
         fmt::format("POST /v1/completions HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", body.size(), body)));
     socket.receive_until("data:");
+    before = steps();
   }
-  EXPECT_TRUE(eventually([&] { return engine_->stats().cancelled == 1; }));
-  const std::lock_guard lock(script_->mutex);
-  EXPECT_EQ(script_->cancelled, 1);
+  EXPECT_TRUE(eventually([&] {
+    const std::lock_guard lock(script_->mutex);
+    return script_->cancelled == 1;
+  }));
+  EXPECT_LE(steps(), before + 1);  // the one that ran, perhaps one that began
+  EXPECT_TRUE(eventually([&] { return engine_->stats().cancelled == 1 && engine_->stats().running == 0; }));
+}
+
+// One who leaves while nothing is computed does not wait for that to end.
+TEST_F(EndpointTest, AClientThatLeavesInAPauseIsGoneAtOnce) {
+  start();
+  ASSERT_EQ(ask(post("/pause?mode=keep", "")).status, 200);
+  {
+    test::RawSocket socket(server_->port());
+    const std::string body = R"({"prompt": [1], "max_tokens": 4})";
+    ASSERT_TRUE(socket.send(
+        fmt::format("POST /v1/completions HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", body.size(), body)));
+    ASSERT_TRUE(eventually([&] { return engine_->stats().running == 1; }));
+  }
+  EXPECT_TRUE(eventually([&] { return engine_->stats().cancelled == 1 && engine_->stats().running == 0; }));
+  ASSERT_EQ(ask(post("/resume", "")).status, 200);
+  EXPECT_EQ(complete({{"prompt", {1}}, {"max_tokens", 2}})["choices"].size(), 1U);
 }
 
 TEST_F(EndpointTest, RequestsBeyondTheLimitAreTurnedAway) {
