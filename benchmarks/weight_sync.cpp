@@ -95,6 +95,7 @@ Status measure(const Work& work) {
       const auto adopted = (*sampler)->adopt();
       if (!adopted) return pass(adopted);
       version = *adopted;
+      if (!version) std::this_thread::sleep_for(std::chrono::microseconds(200));
       if (!version && !(*sampler)->trouble().empty()) return fail("{}", (*sampler)->trouble());
     }
     const double loaded = watch.seconds();

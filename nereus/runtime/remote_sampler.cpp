@@ -56,6 +56,13 @@ RemoteSampler::RemoteSampler(RemoteSamplerOptions options, serving::Bucket bucke
       generator_(std::make_unique<serving::RemoteGenerator>(loop_, options_.remote)) {}
 
 RemoteSampler::~RemoteSampler() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  stop_calls_.request_stop();
+  changed_.notify_all();
+  if (publisher_.joinable()) publisher_.join();
   generator_.reset();
   client_.reset();  // it ends on the open loop
   loop_.close();
@@ -68,6 +75,7 @@ Result<std::unique_ptr<RemoteSampler>> RemoteSampler::connect(RemoteSamplerOptio
   if (auto status = bucket->clean(); !status) return pass(status);
   std::unique_ptr<RemoteSampler> sampler(new RemoteSampler(std::move(options), std::move(*bucket)));
   if (auto status = sampler->check_server(); !status) return pass(status);
+  sampler->publisher_ = std::thread([raw = sampler.get()] { raw->publish_loop(); });
   return sampler;
 }
 
@@ -80,6 +88,7 @@ http::Task<Result<http::Response>> RemoteSampler::ask(http::Request request, dou
   if (!options_.remote.token.empty()) request.headers.set("Authorization", "Bearer " + options_.remote.token);
   http::CallOptions call;
   call.head_seconds = call.piece_seconds = call.total_seconds = seconds;
+  call.stop = stop_calls_.get_token();
   co_return co_await client->fetch(options_.remote.url, std::move(request), call);
 }
 
@@ -115,31 +124,54 @@ void RemoteSampler::hand_over(const checkpoint::Adapter& trained, int64_t versio
   Handed handed{version, copy_of(trained)};
   const std::lock_guard lock(mutex_);
   handed_ = std::move(handed);
+  changed_.notify_all();
 }
 
-/// While the bucket or the servers cannot take a new policy, sampling goes on with the one that is there, and
-/// they are asked again.
 Result<std::optional<int64_t>> RemoteSampler::adopt() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (handed_) unpublished_ = std::exchange(handed_, std::nullopt);
-  }
-  if (!unpublished_ && !unloaded_) return load_again(), std::nullopt;
-  const double now = SteadyClock().now();
-  if (now < next_try_at_) return std::nullopt;
-  auto adopted = offer();
   const std::lock_guard lock(mutex_);
-  if (adopted) return trouble_.clear(), adopted;
-  if (trouble_.empty()) failing_since_ = now;
-  trouble_ = adopted.error().message;
-  next_try_at_ = now + options_.remote.retry_seconds;
-  if (unloaded_) tidy(servable_.empty() ? *unloaded_ : servable_.front());  // its slot may be taken
-  if (now - failing_since_ > options_.remote.give_up_seconds) return adopted;
-  return std::nullopt;
+  if (error_) return fail("{}", error_->message);
+  if (!ready_) return std::nullopt;
+  const int64_t number = *std::exchange(ready_, std::nullopt);
+  generator_->set_policy(serving::version_name(number), number, number - ready_version_);
+  adopted_ = true;
+  changed_.notify_all();
+  return ready_version_;
 }
 
-/// Brings the newest policy into the bucket and onto the servers: what is left to do of that.
-Result<std::optional<int64_t>> RemoteSampler::offer() {
+std::string RemoteSampler::trouble() const {
+  const std::lock_guard lock(mutex_);
+  return trouble_.empty() ? generator_->trouble() : trouble_;
+}
+
+// --- the publishing thread
+
+void RemoteSampler::publish_loop() {
+  try {
+    while (wait_for_work()) note(work());
+  } catch (const std::exception& error) {
+    const std::lock_guard lock(mutex_);
+    error_ = Error{fmt::format("publishing a policy: {}", error.what())};
+  }
+}
+
+/// Until there is something new, or it is time to try again. False: the end.
+bool RemoteSampler::wait_for_work() {
+  std::unique_lock lock(mutex_);
+  const auto retry = std::chrono::duration<double>(options_.remote.retry_seconds);
+  changed_.wait_for(lock, retry, [this] { return stop_ || handed_ || adopted_; });
+  if (handed_) unpublished_ = std::exchange(handed_, std::nullopt);
+  if (std::exchange(adopted_, false)) {
+    lock.unlock();
+    retire();
+    lock.lock();
+  }
+  return !stop_ && !error_;
+}
+
+/// Brings the newest policy into the bucket and onto the servers: what is left to do of that. While they
+/// cannot take it, sampling goes on with the one that is there, and they are asked again.
+Status RemoteSampler::work() {
+  if (!unpublished_ && !unloaded_) return load_again();
   if (unpublished_) {
     const auto number = publish(*unpublished_);
     if (!number) return pass(number);
@@ -147,17 +179,25 @@ Result<std::optional<int64_t>> RemoteSampler::offer() {
     unloaded_ = *number;
   }
   const int64_t number = *unloaded_;
-  if (auto status = load(number); !status) return pass(status);
+  if (auto status = load(number); !status) {
+    tidy(servable_.empty() ? number : servable_.front());  // its slot may be taken
+    return status;
+  }
   unloaded_.reset();
   servable_.push_back(number);
-  generator_->set_policy(serving::version_name(number), number, *offset_);
-  retire();
-  return number - *offset_;
+  const std::lock_guard lock(mutex_);
+  ready_ = number;
+  ready_version_ = number - *offset_;
+  return {};
 }
 
-std::string RemoteSampler::trouble() const {
+void RemoteSampler::note(const Status& done) {
+  const double now = SteadyClock().now();
   const std::lock_guard lock(mutex_);
-  return trouble_.empty() ? generator_->trouble() : trouble_;
+  if (done) return trouble_.clear();
+  if (trouble_.empty()) failing_since_ = now;
+  trouble_ = done.error().message;
+  if (now - failing_since_ > options_.remote.give_up_seconds) error_ = done.error();
 }
 
 /// Writes the adapter into the bucket; its number there.
@@ -195,12 +235,11 @@ Status RemoteSampler::load(int64_t number) {
 }
 
 /// While requests fail, a server may have been started again and lost its adapters.
-void RemoteSampler::load_again() {
-  const double now = SteadyClock().now();
-  if (generator_->trouble().empty() || now < next_try_at_) return;
-  next_try_at_ = now + options_.remote.retry_seconds;
+Status RemoteSampler::load_again() {
+  if (generator_->trouble().empty()) return {};
   for (const int64_t number : servable_)
-    if (!load(number)) return;  // it is not there yet, which the generator says
+    if (!load(number)) return {};  // it is not there yet, which the generator says
+  return {};
 }
 
 /// Lets the versions go that no sample can be trained with any more.
