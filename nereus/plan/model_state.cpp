@@ -23,46 +23,6 @@ uint32_t weight_copies(const std::vector<const Option*>& options, const Option* 
   return result;
 }
 
-/// Bytes by class while `running` runs; classes where it has no device count 0.
-std::vector<double> bytes_during(const std::vector<const Option*>& options, const Option* running,
-                                 const DeviceClasses& classes) {
-  std::vector<double> result(classes.count(), 0);
-  const uint32_t copies = weight_copies(options, running);
-  for (size_t i = 0; i < options.size(); ++i) {
-    if (options[i] == nullptr) continue;
-    const bool runs = options[i] == running, own = (copies >> i & 1U) != 0;
-    if (!runs && options[i]->placement.leaves_when_idle) continue;
-    const std::vector<int32_t>& pipeline = classes.pipeline(options[i]->grid);
-    for (size_t c = 0; c < result.size(); ++c) {
-      if (pipeline[c] < 0) continue;
-      const Need& need = options[i]->needs[static_cast<size_t>(pipeline[c])];
-      result[c] += (runs ? need.running : need.idle) + (own ? need.weights : 0);
-    }
-  }
-  if (running == nullptr) return result;
-  const std::vector<int32_t>& pipeline = classes.pipeline(running->grid);
-  for (size_t c = 0; c < result.size(); ++c) {
-    if (pipeline[c] < 0) result[c] = 0;
-  }
-  return result;
-}
-
-std::vector<double> host_bytes(const std::vector<const Option*>& options, const DeviceClasses& classes) {
-  std::vector<double> result(classes.hosts(), 0);
-  for (const Option* option : options) {
-    if (option == nullptr || !option->placement.leaves_when_idle) continue;
-    const std::vector<int32_t>& pipeline = classes.pipeline(option->grid);
-    for (size_t host = 0; host < result.size(); ++host) {
-      for (size_t c = 0; c < classes.count(); ++c) {
-        if (pipeline[c] < 0) continue;
-        const Need& need = option->needs[static_cast<size_t>(pipeline[c])];
-        result[host] += classes.host_devices(host)[c] * (need.weights + need.idle);
-      }
-    }
-  }
-  return result;
-}
-
 void without_kv(std::vector<double>& bytes, const Option& generate, const DeviceClasses& classes) {
   const std::vector<int32_t>& pipeline = classes.pipeline(generate.grid);
   for (size_t c = 0; c < bytes.size(); ++c) {
@@ -75,6 +35,10 @@ bool no_more(const std::vector<double>& a, const std::vector<double>& b) {
     if (a[i] > b[i]) return false;
   }
   return true;
+}
+
+void add(const std::vector<double>& values, std::vector<double>& sums) {
+  for (size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
 }
 
 std::vector<double> with_slack(std::vector<double> bytes) {
@@ -174,13 +138,60 @@ double StateMaker::sync(const std::vector<const Option*>& options) {
   return seconds;
 }
 
+const StateMaker::ByClass& StateMaker::by_class(const Option& option) {
+  const auto [found, added] = by_class_.try_emplace(&option);
+  ByClass& bytes = found->second;
+  if (!added) return bytes;
+  const std::vector<int32_t>& pipeline = classes_.pipeline(option.grid);
+  for (std::vector<double>* values : {&bytes.weights, &bytes.idle, &bytes.running, &bytes.there})
+    values->resize(classes_.count(), 0);
+  bytes.host.resize(classes_.hosts(), 0);
+  for (size_t c = 0; c < classes_.count(); ++c) {
+    if (pipeline[c] < 0) continue;
+    const Need& need = option.needs[static_cast<size_t>(pipeline[c])];
+    bytes.weights[c] = need.weights;
+    bytes.idle[c] = need.idle;
+    bytes.running[c] = need.running;
+    bytes.there[c] = 1;
+    for (size_t host = 0; host < bytes.host.size(); ++host)
+      bytes.host[host] += classes_.host_devices(host)[c] * (need.weights + need.idle);
+  }
+  return bytes;
+}
+
+std::vector<double> StateMaker::bytes_during(const std::vector<const Option*>& options,
+                                             const Option* running) {
+  std::vector<double> result(classes_.count(), 0);
+  const uint32_t copies = weight_copies(options, running);
+  for (size_t i = 0; i < options.size(); ++i) {
+    if (options[i] == nullptr) continue;
+    const bool runs = options[i] == running;
+    if (!runs && options[i]->placement.leaves_when_idle) continue;
+    const ByClass& bytes = by_class(*options[i]);
+    add(runs ? bytes.running : bytes.idle, result);
+    if ((copies >> i & 1U) != 0) add(bytes.weights, result);
+  }
+  if (running == nullptr) return result;
+  const std::vector<double>& there = by_class(*running).there;
+  for (size_t c = 0; c < result.size(); ++c) result[c] *= there[c];
+  return result;
+}
+
+std::vector<double> StateMaker::host_bytes(const std::vector<const Option*>& options) {
+  std::vector<double> result(classes_.hosts(), 0);
+  for (const Option* option : options) {
+    if (option != nullptr && option->placement.leaves_when_idle) add(by_class(*option).host, result);
+  }
+  return result;
+}
+
 std::optional<State> StateMaker::make(std::vector<const Option*> options) {
   State state;
   state.options = std::move(options);
   state.peak.resize(classes_.count(), 0);
   for (const Option* option : state.options) {
     if (option == nullptr) continue;
-    std::vector<double> bytes = bytes_during(state.options, option, classes_);
+    std::vector<double> bytes = bytes_during(state.options, option);
     if (!no_more(bytes, room_)) return std::nullopt;
     for (size_t c = 0; c < bytes.size(); ++c) state.peak[c] = std::max(state.peak[c], bytes[c]);
     if (option->placement.what.stage != Stage::generate) continue;
@@ -188,8 +199,8 @@ std::optional<State> StateMaker::make(std::vector<const Option*> options) {
     state.generate = option;
     state.base = std::move(bytes);
   }
-  state.idle = bytes_during(state.options, nullptr, classes_);
-  state.host = host_bytes(state.options, classes_);
+  state.idle = bytes_during(state.options, nullptr);
+  state.host = host_bytes(state.options);
   if (!no_more(state.host, host_room_)) return std::nullopt;
   state.sync = sync(state.options);
   return state;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "nereus/plan/combine.h"
@@ -64,11 +65,21 @@ class StateMaker {
   std::optional<State> make(std::vector<const Option*> options);
 
  private:
+  /// What an option holds on a device of each class: its weights, all else between its turns and during its
+  /// own, and 1 where it has a device. On each kind of host what leaves.
+  struct ByClass {
+    std::vector<double> weights, idle, running, there, host;
+  };
+  const ByClass& by_class(const Option& option);
+  /// Bytes by class while `running` runs (null: while none does); classes where it has no device count 0.
+  std::vector<double> bytes_during(const std::vector<const Option*>& options, const Option* running);
+  std::vector<double> host_bytes(const std::vector<const Option*>& options);
   double sync(const Option& from, const Option& to);
 
   const Pricing& pricing_;
   const DeviceClasses& classes_;
   std::vector<double> room_, host_room_;  ///< with slack for rounding
+  std::unordered_map<const Option*, ByClass> by_class_;
 };
 
 }  // namespace nereus::plan
