@@ -171,7 +171,8 @@ void Fleet::compare(Backend& backend, const std::set<std::string>& had, const Se
 /// A proxy that was started anew knows nothing of what was published before: the servers do.
 void Fleet::adopt(const ServedModels& served) {
   for (const auto& [name, path] : served.adapters) {
-    if (path.empty() || withdrawn_.contains(name) || adapters_.size() >= options_.adapter_slots) continue;
+    if (path.empty() || withdrawn_.contains(name) || leaving_.contains(name)) continue;
+    if (adapters_.size() + leaving_.size() >= options_.adapter_slots) continue;
     if (adapters_.emplace(name, path).second) spdlog::info("found {} published, from {}", name, path);
   }
 }

@@ -134,7 +134,8 @@ class Fleet {
   Status judge_canaries(const std::string& adapter, const std::vector<Outcome>& outcomes);
   http::Task<Status> prove(const std::string& adapter, const Ask& undo);
   http::Task<Status> publish_now(const std::string& adapter, const std::string& path);
-  http::Task<Status> withdraw_now(const std::string& adapter, double wait_seconds);
+  http::Task<Status> unused(const std::string& adapter, double wait_seconds);
+  http::Task<Status> unload(const std::string& adapter, const std::string& path);
   std::vector<size_t> serving() const;
   void apply(Backend& backend, BackendEvent event, const std::string& reason);
 
@@ -153,6 +154,7 @@ class Fleet {
   std::vector<std::unique_ptr<Backend>> backends_;
   std::map<std::string, std::string> adapters_;
   std::map<std::string, int64_t> in_use_;
+  std::set<std::string> leaving_;    // gone from `adapters_`, but requests still use them
   std::set<std::string> withdrawn_;  // gone from `adapters_`, perhaps still on a server that was away
   std::string fingerprint_;          // of the base model; "" until a server told it
   SteadyClock clock_;

@@ -84,7 +84,8 @@ http::Task<Status> Fleet::publish_now(const std::string& adapter, const std::str
     co_return fail("{}: is published already, from {}: names carry the version, so a new one is needed",
                    adapter, found->second);
   }
-  if (adapters_.size() >= options_.adapter_slots)
+  if (leaving_.contains(adapter)) co_return fail("{}: is being unloaded", adapter);
+  if (adapters_.size() + leaving_.size() >= options_.adapter_slots)
     co_return fail("{}: the servers' {} adapter slots are full; unload one first", adapter,
                    options_.adapter_slots);
   if (is_model(adapter)) co_return fail("{}: is the name of a base model", adapter);
@@ -162,34 +163,36 @@ http::Task<Status> Fleet::prove(const std::string& adapter, const Ask& undo) {
 }
 
 http::Task<Status> Fleet::withdraw(std::string adapter, double wait_seconds) {
-  if (!co_await begin_change()) co_return fail("{}: another change does not end", adapter);
-  auto status = co_await withdraw_now(adapter, wait_seconds);
-  end_change();
-  co_return status;
-}
-
-http::Task<Status> Fleet::withdraw_now(const std::string& adapter, double wait_seconds) {
   const auto found = adapters_.find(adapter);
   if (found == adapters_.end()) co_return fail("{}: no such adapter is published", adapter);
   const std::string path = found->second;
-  // New requests for it are refused from here on; those that run come to their ends.
+  // New requests for it are refused from here on. Those that run come to their ends, and other changes go on
+  // meanwhile.
   adapters_.erase(found);
+  leaving_.insert(adapter);
+  auto status = co_await unused(adapter, wait_seconds);
+  if (status) status = co_await unload(adapter, path);
+  leaving_.erase(adapter);
+  if (!status) adapters_.emplace(adapter, path);
+  co_return status;
+}
+
+http::Task<Status> Fleet::unused(const std::string& adapter, double wait_seconds) {
   const double until = clock_.now() + wait_seconds;
   while (in_use_.contains(adapter) && clock_.now() < until)
     if (!co_await loop_.sleep(kTurnPause)) break;
-  if (in_use_.contains(adapter)) {
-    const int64_t users = in_use_[adapter];
-    adapters_.emplace(adapter, path);
-    co_return fail("{}: {} requests still use it", adapter, users);
-  }
+  if (!in_use_.contains(adapter)) co_return Status{};
+  co_return fail("{}: {} requests still use it", adapter, in_use_[adapter]);
+}
+
+http::Task<Status> Fleet::unload(const std::string& adapter, const std::string& path) {
+  if (!co_await begin_change()) co_return fail("{}: another change does not end", adapter);
   const auto unload = [&](const Backend& b) { return std::optional(b.api->unload(adapter)); };
   const auto unloaded = [&](const Backend& b, const http::Response& r) { return b.api->is_unloaded(r); };
   const auto load = [&](const Backend& b) { return std::optional(b.api->load(adapter, path)); };
   auto status = co_await change_all(fmt::format("unloading {}", adapter), unload, unloaded, load);
-  if (!status) {
-    adapters_.emplace(adapter, path);
-    co_return status;
-  }
+  end_change();
+  if (!status) co_return status;
   withdrawn_.insert(adapter);
   // Who is being synced may have been given it just now, and unloads it in its next round.
   for (auto& backend : backends_)

@@ -159,6 +159,35 @@ TEST_F(ProxyTest, Fault14_AnAdapterInUseIsNotUnloaded) {
   EXPECT_EQ(withdraw("policy-v1").status, 200);
 }
 
+// A lock is held while waiting [verl 7010]: an unload waits for its last request, and nothing for the unload.
+TEST_F(ProxyTest, Fault7_AnUnloadThatWaitsHoldsNoPublicationUp) {
+  auto options = fast();
+  options.drain_seconds = 30;
+  start(1, options);
+  ASSERT_EQ(publish("policy-v1").status, 200);
+  stubs_[0]->set_fault(Fault::endless);
+  std::stop_source stop;
+  std::jthread asking([&] {
+    test::TestClient client;
+    http::Request request = post("/v1/completions", R"({"prompt": "hi", "model": "policy-v1"})");
+    request.headers.set("Authorization", "Bearer outer");
+    http::CallOptions call;
+    call.stop = stop.get_token();
+    EXPECT_FALSE(client.fetch(url_, std::move(request), call));
+  });
+  ASSERT_TRUE(eventually([&] { return stubs_[0]->running == 1; }));
+  stubs_[0]->set_fault(Fault::none);
+  std::atomic<int> unloaded = 0;
+  std::jthread leaving([&] { unloaded = withdraw("policy-v1").status; });
+  ASSERT_TRUE(eventually([&] { return complete("policy-v1").status == 404; }));
+  EXPECT_EQ(publish("policy-v2").status, 200);
+  EXPECT_EQ(publish("policy-v1").status, 409) << "it is being unloaded";
+  EXPECT_EQ(unloaded, 0);
+  stop.request_stop();
+  leaving.join();
+  EXPECT_EQ(unloaded, 200);
+}
+
 // Load before unload exceeds the slots and evicts a live policy [trl 7017].
 TEST_F(ProxyTest, Fault16_MoreAdaptersThanSlotsAreRefusedBeforeAnythingIsLoaded) {
   auto options = fast();
