@@ -125,6 +125,9 @@ void add_behaviour(CLI::App& proxy, Options& options) {
   proxy.add_option("--check-seconds", fleet.check_seconds, "Seconds between health checks")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  proxy.add_option("--answer-seconds", fleet.answer_seconds, "A health check that takes longer has failed")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   proxy.add_option("--failures", fleet.failures, "Failures in a row that take a server out")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
