@@ -4,7 +4,15 @@
 #include <numeric>
 #include <queue>
 
+#include "nereus/plan/model_size.h"
+
 namespace nereus::control {
+
+SequenceCost sequence_cost(const plan::Model& model) {
+  const plan::RankSize size = plan::rank_size(model, {}, 0);
+  return {.linear = plan::forward_flops(model.config, size, 1, 1, 0, 1),
+          .quadratic = plan::forward_flops(model.config, size, 1, 0, 1, 0)};
+}
 
 Result<std::vector<std::vector<size_t>>> balance(const std::vector<int32_t>& tokens, int32_t ranks,
                                                  const SequenceCost& cost) {

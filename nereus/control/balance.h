@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "nereus/base/result.h"
+#include "nereus/plan/job.h"
 
 namespace nereus::control {
 
@@ -15,6 +16,9 @@ struct SequenceCost {
 
   double of(double tokens) const { return linear * tokens + quadratic * tokens * tokens; }
 };
+
+/// Of a forward pass: products on every token, and causal attention.
+SequenceCost sequence_cost(const plan::Model& model);
 
 /// Spreads sequences over ranks so that none has much more to do than another: the longest first, each to the
 /// rank with the least so far (Graham, "Bounds on multiprocessing timing anomalies", 1969: at most 4/3 of the

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "nereus/control/bottleneck.h"
 #include "nereus/control/membership.h"
 
 namespace nereus::control {
@@ -46,7 +47,10 @@ Decision Controller::observe(const cluster::Cluster& cluster, const Observation&
   ahead_ = price(1);
   decision.stay = decision.predicted = ahead_.total;
   const bool spared = spare_memory();
-  return record(decide(trigger(moved, spared), std::move(decision)));
+  const Trigger trigger = this->trigger(moved, spared);
+  if (trigger != Trigger::none && !observation.stages.empty())
+    decision.bound = usage(observation.stages).text;
+  return record(decide(trigger, std::move(decision)));
 }
 
 Decision Controller::devices_changed(const cluster::Cluster& cluster, double now) {
@@ -215,6 +219,19 @@ double Controller::deadline(plan::ModelStage what, const DeadlineOptions& option
   if (stage == nullptr || placement == nullptr) return options.least;
   const double noise = calibrator_.noise(operation_of(what.stage), plan::regime_of(*placement));
   return deadline_seconds(stage->total(), noise, options);
+}
+
+std::optional<Overdue> Controller::overdue(plan::ModelStage what, double start,
+                                           std::vector<RankProgress> ranks, double now,
+                                           const DeadlineOptions& options) const {
+  return control::overdue({what, start, deadline(what, options), std::move(ranks)}, now);
+}
+
+Result<std::vector<std::vector<size_t>>> Controller::spread(plan::ModelStage what,
+                                                            const std::vector<int32_t>& tokens) const {
+  const plan::Placement* placement = plan_ ? plan_->find(what) : nullptr;
+  if (placement == nullptr) return fail("{}: the plan has no such stage", plan::to_string(what));
+  return balance(tokens, placement->layout.dp, sequence_cost(*job_.find(what.role)));
 }
 
 double Controller::horizon(double step_seconds) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nereus/control/availability.h"
+#include "nereus/control/balance.h"
 #include "nereus/control/calibration.h"
 #include "nereus/control/deadline.h"
 #include "nereus/control/decision.h"
@@ -62,8 +63,15 @@ class Controller {
   plan::Calibration calibration() const { return calibrator_.calibration(options_.calibration); }
   /// Share of the devices' memory that plans may fill: the job's, less what was measured above the model.
   double utilization() const { return job_.utilization; }
-  /// Seconds that a stage of the coming step may take before its ranks are asked who is stuck (`overdue`).
+  /// Seconds that a stage of the coming step may take before its ranks are asked who is stuck.
   double deadline(plan::ModelStage what, const DeadlineOptions& options = {}) const;
+  /// Whether a stage that began at `start` has passed its deadline, and which of its ranks hold it up.
+  std::optional<Overdue> overdue(plan::ModelStage what, double start, std::vector<RankProgress> ranks,
+                                 double now, const DeadlineOptions& options = {}) const;
+  /// Sequences of so many tokens for each replica of a stage of the plan, so that all have as much to do: the
+  /// planner's times hold for replicas that are balanced. Returns indices. Error: the plan has no such stage.
+  Result<std::vector<std::vector<size_t>>> spread(plan::ModelStage what,
+                                                  const std::vector<int32_t>& tokens) const;
   /// Of the device that is closest to its limit, in the coming steps.
   std::optional<MemoryFinding> memory() const;
 

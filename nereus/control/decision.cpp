@@ -25,7 +25,8 @@ OrderedJson to_json(const Decision& decision) {
           {"transition_s", decision.transition},
           {"observed_s", decision.observed},
           {"observed_transition_s", decision.observed_transition},
-          {"reason", decision.reason}};
+          {"reason", decision.reason},
+          {"bound", decision.bound}};
 }
 
 }  // namespace nereus::control

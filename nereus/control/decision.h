@@ -41,6 +41,7 @@ struct Decision {
   double predicted = 0;     ///< seconds of the coming step under the plan decided on
   double transition = 0;    ///< seconds predicted for the transition
   std::string reason = {};  ///< one sentence
+  std::string bound = {};   ///< what bounded the step that led to a search: one sentence; "" without a search
   double observed = 0;      ///< what came of it: seconds of that step; 0: not known yet
   double observed_transition = 0;
 };

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "nereus/base/random.h"
+#include "nereus/plan/known_models.h"
 
 namespace nereus::control {
 namespace {
@@ -40,6 +41,14 @@ TEST(Balance, Fault54_RanksGetEqualWorkFromUnequalLengths) {
     const auto plain = loads(in_order, tokens, cost);
     EXPECT_GT(*std::max_element(plain.begin(), plain.end()), 1.2 * most);
   }
+}
+
+TEST(SequenceCost, IsThatOfAForwardPass) {
+  plan::Model model{.role = plan::Role::actor, .config = *plan::known_model("llama-3-8b")};
+  const SequenceCost cost = sequence_cost(model);
+  // 2 N, and 2 a d L.
+  EXPECT_NEAR(cost.linear, 2 * 7.5048e9, 1e6);
+  EXPECT_EQ(cost.quadratic, 2.0 * 4096 * 32);
 }
 
 TEST(Balance, EverySequenceGoesToOneRank) {

@@ -24,12 +24,13 @@ TEST(Decision, IsOneLineOfJson) {
                           .predicted = 61.5,
                           .transition = 12,
                           .reason = "change: a device of the plan is gone",
+                          .bound = "actor train bounds the step",
                           .observed = 62,
                           .observed_transition = 13};
   EXPECT_EQ(to_json(decision).dump(),
             R"({"step":7,"action":"change","trigger":"lost","forced":true,"stay_s":0.0,"predicted_s":61.5,)"
             R"("transition_s":12.0,"observed_s":62.0,"observed_transition_s":13.0,)"
-            R"("reason":"change: a device of the plan is gone"})");
+            R"("reason":"change: a device of the plan is gone","bound":"actor train bounds the step"})");
 }
 
 }  // namespace
