@@ -42,6 +42,11 @@ Status check_training(const Job& job) {
 }
 
 Status check_async(const Job& job) {
+  if (!job.async.enabled && !job.async.server.empty())
+    return fail(
+        "async.server = \"{}\" needs async.enabled = true; with async.max_staleness = 0 sampling and "
+        "training take turns",
+        job.async.server);
   if (!job.async.enabled) return {};
   if (!job.lora.enabled)
     return fail("async.enabled = true needs lora.enabled = true: new policies reach the sampler as adapters");

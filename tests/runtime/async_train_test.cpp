@@ -173,6 +173,7 @@ TEST_F(AsyncTrain, JobsThatCannotWorkAreRefused) {
       {{{"lora.enabled", "false"}}, "lora.enabled"},
       {{{"async.sync_steps", "4"}}, "async.sync_steps = 4 is more than async.max_staleness + 1 = 3"},
       {{{"async.max_staleness", "-1"}}, "async.max_staleness"},
+      {{{"async.enabled", "false"}, {"async.server", "http://a"}}, "needs async.enabled = true"},
   };
   for (const auto& [overrides, expected] : cases) {
     const auto outcome = try_run("refused", overrides);
