@@ -197,7 +197,7 @@ class Run {
     outcome_.preempted += report.decoding.preempted;
     add_point(report);
     if (step_ % world_.checkpoint_every == 0) saved_step_ = step_;
-    const auto observation = observe(report, start);
+    const auto observation = observe(report, start, lengths);
     look();
     carry_out(ask([&] { return policy_.after_step(view(), observation); }), false);
   }
@@ -218,7 +218,7 @@ class Run {
   }
 
   /// What a real job would report, devices numbered as in the last view.
-  control::Observation observe(const StepReport& report, double start) const {
+  control::Observation observe(const StepReport& report, double start, const StepLengths& lengths) const {
     control::Observation seen;
     seen.step = step_ - 1;
     seen.steps_left = scenario_.steps - step_;
@@ -227,8 +227,6 @@ class Run {
     seen.transition = last_transition_;
     for (const auto& stage : report.stages)
       seen.stages.push_back({stage.what, start + stage.start, start + stage.end, {}});
-    const auto lengths = curve_.sample(step_ - 1, scenario_.job.prompts, scenario_.job.completions,
-                                       world_.prompt_variation, seed_);
     seen.lengths = {0, lengths.responses, scenario_.job.lengths.max_response};
     std::ranges::sort(seen.lengths.responses);
     double prompts = 0;
