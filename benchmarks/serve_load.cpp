@@ -85,7 +85,8 @@ int64_t tokens_in(std::string_view end) {
 
 http::Task<Result<Sample>> ask(http::Client& client, http::Url url, http::Request request,
                                Clock::time_point begin) {
-  auto answer = co_await client.send(url, request);
+  // A whole answer comes only when all of it is there, however long a busy machine takes.
+  auto answer = co_await client.send(url, request, {.head_seconds = 1800, .piece_seconds = 1800});
   if (!answer) co_return pass(answer);
   if ((*answer)->status() != 200) {
     const auto body = co_await (*answer)->body();
