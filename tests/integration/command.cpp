@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <stdexcept>
 #include <thread>
 
@@ -63,6 +64,15 @@ std::string Command::out() const {
 }
 std::string Command::err() const {
   return runtime::file_text(folder_ + "/stderr");
+}
+
+std::string output_of(const std::string& line) {
+  std::string text;
+  FILE* pipe = popen((line + " 2>&1").c_str(), "r");
+  char buffer[4096];
+  while (const size_t size = fread(buffer, 1, sizeof(buffer), pipe)) text.append(buffer, size);
+  pclose(pipe);
+  return text;
 }
 
 }  // namespace nereus::integration

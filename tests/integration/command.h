@@ -27,4 +27,7 @@ class Command {
   pid_t id_;
 };
 
+/// Runs a line of the shell and gives all that it writes, errors too.
+std::string output_of(const std::string& line);
+
 }  // namespace nereus::integration

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <filesystem>
 
 #include "nereus/base/result.h"
+#include "tests/integration/command.h"
 #include "tests/runtime/tiny_model.h"
 
 namespace nereus::integration {
@@ -16,15 +16,6 @@ using ::testing::HasSubstr;
 const std::string kDeps = NEREUS_SOURCE_DIR "/.deps";
 const std::string kPython = kDeps + "/peers/python/bin/python";
 const std::string kModel = kDeps + "/models/SmolLM2-135M-Instruct-bf16.gguf";
-
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  char buffer[4096];
-  while (const size_t size = fread(buffer, 1, sizeof(buffer), pipe)) text.append(buffer, size);
-  pclose(pipe);
-  return text;
-}
 
 /// What llama_proxy.py says of two such servers behind the proxy.
 std::string ask_through_proxy(const std::string& server) {

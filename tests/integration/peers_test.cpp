@@ -1,7 +1,6 @@
 // What others' programs make of `nereus serve`. Skipped where scripts/setup --peers has not installed them.
 #include <gmock/gmock.h>
 
-#include <cstdio>
 #include <cstdlib>
 
 #include "tests/integration/processes.h"
@@ -12,15 +11,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr const char* kPython = NEREUS_SOURCE_DIR "/.deps/peers/python/bin/python";
-
-std::string output_of(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  char buffer[4096];
-  while (const size_t size = fread(buffer, 1, sizeof(buffer), pipe)) text.append(buffer, size);
-  pclose(pipe);
-  return text;
-}
 
 bool python_has(const std::string& module) {
   return output_of(fmt::format("{} -c 'import {}; print(1)'", kPython, module)).ends_with("1\n");

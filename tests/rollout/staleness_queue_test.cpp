@@ -12,8 +12,8 @@ namespace {
 using namespace std::chrono_literals;
 using Queue = StalenessQueue<int>;
 
-TEST(StalenessQueue, MaxStalenessZeroIsOnPolicyAndMakesProgress) {
-  // Fault 47: max_staleness = 0 schedules nothing [trl 5656].
+// With max_staleness = 0 nothing is scheduled [trl 5656].
+TEST(StalenessQueue, Fault47_MaxStalenessZeroIsOnPolicyAndMakesProgress) {
   Queue queue({.batch = 2, .max_staleness = 0});
   for (int64_t step = 0; step < 5; ++step) {
     EXPECT_TRUE(queue.admit());
@@ -63,8 +63,8 @@ TEST(StalenessQueue, StaleGroupsAreDroppedAndHandedBack) {
   EXPECT_EQ(queue.counts().dropped, 1);
 }
 
-TEST(StalenessQueue, AnEmptyQueueWaitsAndThenSaysSo) {
-  // Fault 46: an empty queue yields an empty batch [trl 5751].
+// An empty queue yields an empty batch [trl 5751].
+TEST(StalenessQueue, Fault46_AnEmptyQueueWaitsAndThenSaysSo) {
   Queue queue({.batch = 2, .max_staleness = 1});
   ASSERT_TRUE(queue.admit());
   ASSERT_TRUE(queue.admit());
@@ -81,8 +81,8 @@ TEST(StalenessQueue, AnEmptyQueueWaitsAndThenSaysSo) {
   late.join();
 }
 
-TEST(StalenessQueue, SurplusGroupsAreKept) {
-  // Fault 41: finished groups are thrown away [slime 2238].
+// Finished groups are thrown away [slime 2238].
+TEST(StalenessQueue, Fault41_SurplusGroupsAreKept) {
   Queue queue({.batch = 2, .max_staleness = 2});
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(queue.admit());
   for (int i = 0; i < 5; ++i) queue.push(i, 0);
@@ -91,8 +91,8 @@ TEST(StalenessQueue, SurplusGroupsAreKept) {
   EXPECT_EQ(value_or_throw(queue.take(0ms))->groups, (std::vector<int>{2, 3}));
 }
 
-TEST(StalenessQueue, AFatalErrorReachesTheTrainerAtOnce) {
-  // Fault 44: the trainer waits hours after the generators died [NeMo-RL 3488].
+// The trainer waits hours after the generators died [NeMo-RL 3488].
+TEST(StalenessQueue, Fault44_AFatalErrorReachesTheTrainerAtOnce) {
   Queue queue({.batch = 1, .max_staleness = 1});
   std::thread dying([&] {
     std::this_thread::sleep_for(10ms);
@@ -107,8 +107,8 @@ TEST(StalenessQueue, AFatalErrorReachesTheTrainerAtOnce) {
   EXPECT_FALSE(queue.admit());
 }
 
-TEST(StalenessQueue, ARestoredQueueKeepsTheBound) {
-  // Fault 40: staleness has no bound after a resume [AReaL 1388].
+// Staleness has no bound after a resume [AReaL 1388].
+TEST(StalenessQueue, Fault40_ARestoredQueueKeepsTheBound) {
   Queue queue({.batch = 4, .max_staleness = 1});
   queue.trained(7);
   queue.published(7);
