@@ -203,12 +203,12 @@ class Combiner {
       state->costs = draft.costs;
       front.add(std::move(*state));
     }
-    return front.states();
+    return front.take();
   }
 
   /// Whether no more states are taken; the fastest are there already.
   bool full(const Front& front) {
-    if (front.states().size() < kMostStates) return false;
+    if (front.size() < kMostStates) return false;
     cut_ = true;
     return true;
   }
@@ -239,7 +239,7 @@ class Combiner {
         front.add(std::move(state));
       }
     }
-    return all ? std::move(kept) : front.states();
+    return all ? std::move(kept) : front.take();
   }
 
   double least_of(const State& a, const State& b) const {

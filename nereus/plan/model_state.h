@@ -34,7 +34,8 @@ class Front {
       : choices_(choices), shared_(shared), rewarded_(rewarded) {}
   /// The best come first, as far as that is known: what comes later is compared with all before it.
   void add(State state);
-  const std::vector<State>& states() const { return states_; }
+  size_t size() const { return states_.size(); }
+  std::vector<State> take() { return std::move(states_); }
 
  private:
   /// All that a state is compared by.

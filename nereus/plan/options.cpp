@@ -18,6 +18,15 @@ void add_both(std::vector<Placement>& result, Placement placement) {
   }
 }
 
+/// Powers of two, and all sequences at once where that is not one of them.
+std::vector<int32_t> micro_batch_sizes(int64_t sequences) {
+  const auto most = static_cast<int32_t>(std::min<int64_t>(sequences, kMostMicroBatch));
+  std::vector<int32_t> sizes;
+  for (int32_t size = 1; size <= most; size *= 2) sizes.push_back(size);
+  if (sizes.back() != most) sizes.push_back(most);
+  return sizes;
+}
+
 std::vector<Need> needs_of(const Job& job, const Placement& placement, const std::vector<RankSize>& sizes) {
   std::vector<Need> needs;
   needs.reserve(sizes.size());
@@ -100,8 +109,7 @@ std::vector<Placement> placements_on(const Job& job, ModelStage what, const Grid
     add_both(result, placement);
     return result;
   }
-  const int64_t sequences = sequences_of_replica(job, placement);
-  for (int32_t size = 1; size <= std::min<int64_t>(sequences, kMostMicroBatch); size *= 2) {
+  for (const int32_t size : micro_batch_sizes(sequences_of_replica(job, placement))) {
     placement.micro_batch = size;
     if (what.stage == Stage::infer) {
       add_both(result, placement);

@@ -31,8 +31,9 @@ struct Option {
 /// The placement of an option, with its devices.
 Placement placement_of(const Option& option);
 
-/// Everything that the search considers for one model-stage on a grid: micro-batches in powers of two, and
-/// for training recomputation and ZeRO 0 to 3; each staying and leaving when idle. Devices are left out.
+/// Everything that the search considers for one model-stage on a grid: micro-batches in powers of two
+/// or of all sequences, and for training recomputation and ZeRO 0 to 3; each staying and leaving when idle.
+/// Devices are left out.
 std::vector<Placement> placements_on(const Job& job, ModelStage what, const Grid& grid);
 
 /// Those that fit when they are alone, without the ones that another on the same grid beats in time and

@@ -165,6 +165,9 @@ class Search {
     for (const size_t count : kFew) improve(taking_turns(offers, count), best);
     if (improve(taking_turns(offers, kAll), best)) return;
     result_.complete = false;
+    for (const Grid* grid : grids_of(offers)) {
+      if (!expired()) improve(alike(offers, *grid), best);
+    }
     polish(offers, best);
   }
 
@@ -174,6 +177,36 @@ class Search {
     consider(found);
     if (!found.best.empty()) best = found.best.front().options;
     return found.complete;
+  }
+
+  /// Grids that every stage has options on, but for generation.
+  std::vector<const Grid*> grids_of(const Offers& offers) const {
+    std::vector<const Grid*> result;
+    for (const Family& family : offers.families) {
+      const bool known = std::find(result.begin(), result.end(), family.grid) != result.end();
+      const auto has = [&](const std::vector<const Option*>& options) {
+        return std::any_of(options.begin(), options.end(),
+                           [&](const Option* o) { return o->grid == family.grid; });
+      };
+      const bool all = std::all_of(offers.options.begin() + 1, offers.options.end(), has);
+      if (!known && all) result.push_back(family.grid);
+    }
+    return result;
+  }
+
+  /// Where a beam has cut: inference and training in one layout, so that a model has one copy of its weights.
+  std::vector<Choices> alike(const Offers& offers, const Grid& grid) const {
+    std::vector<Choices> choices = taking_turns(offers, kFew.back());
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      std::vector<const Option*>& options = choices[i].options;
+      const bool generates = stages_[i].stage == Stage::generate;
+      if (!generates) options.clear();
+      for (const Option* option : offers.options[i]) {
+        const bool known = generates && std::find(options.begin(), options.end(), option) != options.end();
+        if (option->grid == &grid && !known) options.push_back(option);
+      }
+    }
+    return choices;
   }
 
   /// Where a beam has cut: all options of one model at a time beside the others as they are, as long as that

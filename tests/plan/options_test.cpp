@@ -24,6 +24,9 @@ TEST_F(OptionsOnAGrid, EverythingThatIsConsidered) {
   EXPECT_EQ(placements_on(job, kTrain, grid).size(), 4 * 2 * 4 * 2);
   EXPECT_EQ(placements_on(job, {Role::actor, Stage::infer}, grid).size(), 4 * 2);
   EXPECT_EQ(placements_on(job, {Role::actor, Stage::generate}, grid).size(), 2);
+  job.prompts = 6;  // 12 sequences on each replica: 1, 2, 4, 8 and 12
+  EXPECT_EQ(placements_on(job, {Role::actor, Stage::infer}, grid).size(), 5 * 2);
+  job.prompts = 4;
   // One replica has nothing to shard over.
   EXPECT_EQ(placements_on(job, kTrain, *grids_.find(8, 1, 100)).size(), 6 * 2 * 2);
 }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "nereus/plan/memory.h"
+#include "nereus/plan/search.h"
 #include "nereus/plan/time.h"
 #include "tests/simulator/small_world.h"
 
@@ -56,6 +57,33 @@ TEST(PeerPlans, SharedPoolHasTwoLayoutsOnAllDevices) {
     if (placement.what.stage != Stage::generate) layouts.insert(placement.layout);
   }
   EXPECT_EQ(layouts.size(), 1U);
+}
+
+// By the planner's own model neither space holds anything better than what the search finds.
+TEST(PeerPlans, TheSearchIsNeverBehindThem) {
+  for (const double memory : {6e9, 16e9}) {
+    for (const int32_t machines : {1, 3}) {
+      for (const int32_t minibatches : {1, 4}) {
+        auto job = small_job(true);
+        job.models.push_back({Role::reward, test::small_model(), 0});
+        job.minibatches = minibatches;
+        const auto cluster = small_cluster(machines, 8, memory);
+        const auto judge = [&](const plan::Plan& plan) {
+          return plan::predict(cluster, job, plan, {}).total;
+        };
+        plan::SearchOptions options;
+        options.deadline = 60;
+        const auto found = plan::search(cluster, job, {}, options);
+        for (const auto& plan :
+             {separate_pools_plan(cluster, job, judge), shared_pool_plan(cluster, job, judge)}) {
+          if (!plan) continue;
+          ASSERT_FALSE(found.best.empty());
+          EXPECT_LE(found.best.front().time.total, judge(*plan) * (1 + 1e-9))
+              << memory << " bytes, " << machines << " machines, " << minibatches << " minibatches";
+        }
+      }
+    }
+  }
 }
 
 TEST(PeerPlans, TheJudgeDecides) {
