@@ -89,7 +89,11 @@ class Combiner {
     beside_ = {};
     for (const State& actor : models.front()) {
       for (const State& other : others) {
-        if (stopped()) break;
+        // They are in the order of their times.
+        if (stopped() ||
+            (shared_ &&
+             least_.seconds_of_time(actor.costs[0] + other.costs[0]) + actor.sync + other.sync >= bound_))
+          break;
         finish(actor, other);
       }
     }
@@ -144,7 +148,7 @@ class Combiner {
   /// and any of all other stages.
   double least_seconds(const std::vector<const Option*>& options, const LowerBound::Costs& costs,
                        double sync) const {
-    if (shared_) return least_.seconds(costs) * (1 - 1e-12) + sync;
+    if (shared_) return least_.seconds(costs) + sync;
     std::vector<Turn>& turns = scratch_;
     turns = fastest_;
     for (size_t i = 0; i < options.size(); ++i) {

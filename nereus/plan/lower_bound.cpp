@@ -124,12 +124,6 @@ std::vector<View> views_of(const Relaxation& relaxation, size_t stages, bool rew
 
 }  // namespace
 
-LowerBound::Costs operator+(const LowerBound::Costs& a, const LowerBound::Costs& b) {
-  LowerBound::Costs sum = a;
-  for (size_t i = 0; i < sum.size(); ++i) sum[i] += b[i];
-  return sum;
-}
-
 LowerBound::LowerBound(const std::vector<Choices>& choices, const Job& job, double room)
     : costs_(choices.size()), least_(choices.size()) {
   constants_.fill(-std::numeric_limits<double>::infinity());
@@ -151,12 +145,6 @@ LowerBound::Costs LowerBound::beyond(size_t stage, size_t option) const {
   Costs result = costs_[stage][option];
   for (size_t v = 0; v < kViews; ++v) result[v] -= least_[stage][v];
   return result;
-}
-
-double LowerBound::seconds(const Costs& beyond) const {
-  double most = constants_[0] + beyond[0];
-  for (size_t v = 1; v < kViews; ++v) most = std::max(most, constants_[v] + beyond[v]);
-  return most;
 }
 
 }  // namespace nereus::plan

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -27,14 +28,25 @@ class LowerBound {
   /// first cost is its time.
   Costs beyond(size_t stage, size_t option) const;
   /// Seconds that combinations take at least whose options cost so much more than the cheapest in all.
-  double seconds(const Costs& beyond) const;
+  double seconds(const Costs& beyond) const {
+    double most = constants_[0] + beyond[0];
+    for (size_t v = 1; v < kViews; ++v) most = std::max(most, constants_[v] + beyond[v]);
+    return most * kSlack;
+  }
+  /// The same by time alone: no more than `seconds`.
+  double seconds_of_time(double beyond) const { return (constants_[0] + beyond) * kSlack; }
 
  private:
+  static constexpr double kSlack = 1 - 1e-12;  ///< sums are rounded
+
   std::vector<std::vector<Costs>> costs_;  ///< [stages][options]
   std::vector<Costs> least_;               ///< [stages]
   Costs constants_{};                      ///< of the cheapest options
 };
 
-LowerBound::Costs operator+(const LowerBound::Costs& a, const LowerBound::Costs& b);
+inline LowerBound::Costs operator+(LowerBound::Costs a, const LowerBound::Costs& b) {
+  for (size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
 
 }  // namespace nereus::plan

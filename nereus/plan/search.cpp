@@ -272,29 +272,30 @@ class Search {
   std::vector<Assignment> promising(const Few& few) const {
     std::vector<Assignment> result;
     std::vector<Turn> turns;
-    Assignment assignment{std::vector<size_t>(stages_.size(), 0), 0};
-    while (true) {
-      assignment.seconds = fastest(few, assignment, turns);
-      if (assignment.seconds < bound()) result.push_back(assignment);
-      size_t digit = 0;
-      while (digit < stages_.size() && ++assignment.pools[digit] == 3) assignment.pools[digit++] = 0;
-      if (digit == stages_.size()) break;
-    }
+    Assignment assignment;
+    extend(few, assignment, turns, result);
     std::stable_sort(result.begin(), result.end(),
                      [](const Assignment& a, const Assignment& b) { return a.seconds < b.seconds; });
     result.resize(std::min(result.size(), static_cast<size_t>(std::max(0, options_.beam))));
     return result;
   }
 
-  /// Options are sorted by time. Infinite where a pool has none for its stage.
-  double fastest(const Few& few, const Assignment& assignment, std::vector<Turn>& turns) const {
-    turns.clear();
-    for (size_t i = 0; i < stages_.size(); ++i) {
-      const std::vector<const Option*>& options = few[i][assignment.pools[i]];
-      if (options.empty()) return std::numeric_limits<double>::infinity();
-      turns.push_back({stages_[i], options.front()->seconds, conflicts(assignment, i)});
+  /// Every pool for the next stage, as long as the fastest options of those so far are within the bound.
+  void extend(const Few& few, Assignment& assignment, std::vector<Turn>& turns,
+              std::vector<Assignment>& result) const {
+    const size_t i = turns.size();
+    if (i == stages_.size()) return result.push_back(assignment);
+    const double before = assignment.seconds;
+    for (size_t pool = 0; pool < few[i].size(); ++pool) {
+      if (few[i][pool].empty()) continue;
+      assignment.pools.push_back(pool);
+      turns.push_back({stages_[i], few[i][pool].front()->seconds, conflicts(assignment, i)});
+      assignment.seconds = course(turns, job_.reward_seconds, job_.asynchronous);
+      if (assignment.seconds < bound()) extend(few, assignment, turns, result);
+      assignment.pools.pop_back();
+      turns.pop_back();
     }
-    return course(turns, job_.reward_seconds, job_.asynchronous);
+    assignment.seconds = before;
   }
 
   void explain_all() {
