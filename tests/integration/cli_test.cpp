@@ -9,7 +9,7 @@
 #include "nereus/base/json.h"
 #include "nereus/base/random.h"
 #include "tests/integration/command.h"
-#include "tests/runtime/tiny_model.h"
+#include "tests/runtime/tiny_job.h"
 
 namespace nereus::integration {
 namespace {
@@ -17,33 +17,12 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-constexpr const char* kJob = R"([run]
-folder = "runs"
-steps = 30
-threads = 1
-checkpoint_every = 3
-[model]
-path = "tiny"
-[data]
-task = "addition"
-prompts = 2
-[[reward]]
-kind = "regex"
-pattern = "e"
-[generation]
-completions = 4
-max_new_tokens = 8
-[lora]
-rank = 4
-[train]
-learning_rate = 1e-2
-)";
-
 class Cli : public ::testing::Test {
  protected:
   void SetUp() override {
     runtime::write_tiny_model(scratch_.path() / "tiny");
-    job_ = scratch_.write("job.toml", kJob).string();
+    job_ = scratch_.write("job.toml", runtime::tiny_job("steps = 30\nthreads = 1\ncheckpoint_every = 3"))
+               .string();
   }
   std::string folder() const { return scratch_.path().string(); }
   std::vector<std::string> train(const std::string& name, std::vector<std::string> more = {}) const {

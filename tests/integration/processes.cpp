@@ -15,37 +15,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kJob = R"([run]
-folder = "runs"
-steps = 12
-threads = 1
-checkpoint_every = 3
-[model]
-path = "tiny"
-[data]
-task = "addition"
-prompts = 2
-[[reward]]
-kind = "regex"
-pattern = "e"
-[generation]
-completions = 4
-max_new_tokens = 6
-[lora]
-rank = 4
-[train]
-learning_rate = 1e-2
-[async]
+constexpr const char* kAsync = R"([async]
 enabled = true
 max_staleness = 2
-bucket = "bucket"
-)";
+bucket = "bucket")";
 
 }  // namespace
 
 void Processes::SetUp() {
   runtime::write_tiny_model(scratch_.path() / "tiny");
-  job_ = scratch_.write("job.toml", kJob).string();
+  job_ =
+      scratch_.write("job.toml", runtime::tiny_job("steps = 12\nthreads = 1\ncheckpoint_every = 3", kAsync))
+          .string();
 }
 
 void Processes::Server::kill() {
@@ -83,13 +64,6 @@ std::vector<std::string> Processes::train(const std::string& url, std::vector<st
   return more;
 }
 
-std::vector<Json> lines_of(const fs::path& file) {
-  std::vector<Json> lines;
-  std::istringstream text(runtime::file_text(file));
-  for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));
-  return lines;
-}
-
 bool reached(const fs::path& run, size_t steps) {
   for (int i = 0; i < 6000; ++i) {
     const std::string text =
@@ -103,9 +77,9 @@ bool reached(const fs::path& run, size_t steps) {
 void expect_whole_run(const fs::path& run, int64_t steps) {
   std::set<uint64_t> prompts;
   for (int64_t step = 1; step <= steps; ++step) {
-    const auto lines = lines_of(run / "completions" / fmt::format("step-{:08}.jsonl", step));
+    const auto lines = runtime::lines_of(run / "completions" / fmt::format("step-{:08}.jsonl", step));
     EXPECT_EQ(lines.size(), 8U);
-    for (const Json& line : lines) {
+    for (const OrderedJson& line : lines) {
       EXPECT_LE(line["version"].get<int64_t>(), step - 1);
       EXPECT_GE(line["version"].get<int64_t>(), step - 3);
       if (line["completion"] == 0) {
@@ -113,7 +87,7 @@ void expect_whole_run(const fs::path& run, int64_t steps) {
       }
     }
   }
-  EXPECT_EQ(lines_of(run / "metrics.jsonl").size(), static_cast<size_t>(steps));
+  EXPECT_EQ(runtime::lines_of(run / "metrics.jsonl").size(), static_cast<size_t>(steps));
 }
 
 }  // namespace nereus::integration

@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "nereus/base/json.h"
 #include "tests/integration/command.h"
-#include "tests/runtime/tiny_model.h"
+#include "tests/runtime/tiny_job.h"
 
 namespace nereus::integration {
 
@@ -37,8 +36,6 @@ class Processes : public ::testing::Test {
   runtime::ScratchFolder scratch_;
   std::string job_;
 };
-
-std::vector<Json> lines_of(const std::filesystem::path& file);
 
 /// Waits until the run has so many steps; false after a minute.
 bool reached(const std::filesystem::path& run, size_t steps);

@@ -31,7 +31,7 @@ TEST_F(Serve, TrainsWithAServerInAnotherProcess) {
   }));
   EXPECT_FALSE(versions.contains("policy-v0"));
   // What the server says of its samples is what the trainer makes of them under the same policy.
-  for (const auto& line : lines_of(run() / "metrics.jsonl")) {
+  for (const auto& line : runtime::lines_of(run() / "metrics.jsonl")) {
     EXPECT_LT(line["sampling/same_policy/logp_difference/max"].get<double>(), 1e-4);
     EXPECT_NEAR(line["sampling/same_policy/importance_ratio/mean"].get<double>(), 1, 1e-4);
   }

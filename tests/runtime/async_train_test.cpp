@@ -9,7 +9,7 @@
 #include "nereus/runtime/group_json.h"
 #include "nereus/runtime/train_job.h"
 #include "nereus/runtime/train_state.h"
-#include "tests/runtime/tiny_model.h"
+#include "tests/runtime/tiny_job.h"
 
 namespace nereus::runtime {
 namespace {
@@ -17,62 +17,15 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-constexpr const char* kJob = R"([run]
-folder = "runs"
-threads = 2
-steps = 8
-checkpoint_every = 2
-[model]
-path = "tiny"
-[data]
-task = "addition"
-prompts = 2
-[[reward]]
-kind = "regex"
-pattern = "e"
-[generation]
-completions = 4
-max_new_tokens = 6
-max_running = 16
-[lora]
-rank = 4
-[train]
-learning_rate = 1e-2
-[async]
+class AsyncTrain : public TinyRuns {
+ protected:
+  AsyncTrain()
+      : TinyRuns(tiny_job("threads = 2\nsteps = 8\ncheckpoint_every = 2", R"([async]
 enabled = true
 max_staleness = 2
 [eval]
-samples = 8
-)";
-
-class AsyncTrain : public ::testing::Test {
- protected:
-  void SetUp() override {
-    write_tiny_model(scratch_.path() / "tiny");
-    scratch_.write("job.toml", kJob);
-  }
-
-  Result<TrainOutcome> try_run(const std::string& name, config::Overrides overrides,
-                               OnExisting on_existing = OnExisting::refuse) {
-    overrides.emplace_back("run.name", name);
-    return train({scratch_.path() / "job.toml", overrides, on_existing});
-  }
-  fs::path run(const std::string& name, config::Overrides overrides = {},
-               OnExisting on_existing = OnExisting::refuse) {
-    const auto outcome = try_run(name, std::move(overrides), on_existing);
-    EXPECT_TRUE(outcome) << outcome.error().message;
-    return scratch_.path() / "runs" / name;
-  }
-
-  ScratchFolder scratch_;
+samples = 8)")) {}
 };
-
-std::vector<OrderedJson> lines_of(const fs::path& file) {
-  std::vector<OrderedJson> lines;
-  std::istringstream text(file_text(file));
-  for (std::string line; std::getline(text, line);) lines.push_back(OrderedJson::parse(line));
-  return lines;
-}
 
 std::string numbered(int64_t step) {
   return fmt::format("step-{:08}", step);

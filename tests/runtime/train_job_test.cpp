@@ -10,7 +10,7 @@
 #include "nereus/metrics/names.h"
 #include "nereus/runtime/checkpoint_store.h"
 #include "nereus/runtime/eval_job.h"
-#include "tests/runtime/tiny_model.h"
+#include "tests/runtime/tiny_job.h"
 
 namespace nereus::runtime {
 namespace {
@@ -19,59 +19,10 @@ using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
 // Answers of a random model with an "e" in them: about half of them, so that groups have spread.
-constexpr const char* kJob = R"([run]
-folder = "runs"
-threads = 1
-steps = 4
-checkpoint_every = 2
-[model]
-path = "tiny"
-[data]
-task = "addition"
-prompts = 2
-[[reward]]
-kind = "regex"
-pattern = "e"
-[generation]
-completions = 4
-max_new_tokens = 6
-[lora]
-rank = 4
-[train]
-learning_rate = 1e-2
-[eval]
-samples = 8
-)";
-
-class TrainJob : public ::testing::Test {
+class TrainJob : public TinyRuns {
  protected:
-  void SetUp() override {
-    write_tiny_model(scratch_.path() / "tiny");
-    scratch_.write("job.toml", kJob);
-  }
-
-  Result<TrainOutcome> try_run(const std::string& name, config::Overrides overrides,
-                               OnExisting on_existing = OnExisting::refuse) {
-    overrides.emplace_back("run.name", name);
-    return train({scratch_.path() / "job.toml", overrides, on_existing});
-  }
-  fs::path run(const std::string& name, config::Overrides overrides = {},
-               OnExisting on_existing = OnExisting::refuse) {
-    const auto outcome = try_run(name, std::move(overrides), on_existing);
-    EXPECT_TRUE(outcome) << outcome.error().message;
-    return folder(name);
-  }
-  fs::path folder(const std::string& name) const { return scratch_.path() / "runs" / name; }
-
-  ScratchFolder scratch_;
+  TrainJob() : TinyRuns(tiny_job("threads = 1\nsteps = 4\ncheckpoint_every = 2", "[eval]\nsamples = 8")) {}
 };
-
-std::vector<OrderedJson> lines_of(const fs::path& file) {
-  std::vector<OrderedJson> lines;
-  std::istringstream text(file_text(file));
-  for (std::string line; std::getline(text, line);) lines.push_back(OrderedJson::parse(line));
-  return lines;
-}
 
 bool is_time(const std::string& name) {
   return name == "step_time" || name.starts_with("perf/") || name == "rollout/generated_tokens_per_s" ||
