@@ -27,7 +27,7 @@ cluster::Cluster machines(int32_t count, int32_t devices) {
                                  .host_bandwidth = 25e9};
   cluster::Cluster cluster;
   for (int32_t i = 0; i < count; ++i)
-    cluster.machines.push_back({"m" + std::to_string(i), kind, devices, 1e12, 200e9});
+    cluster.machines.push_back({std::string("m").append(std::to_string(i)), kind, devices, 1e12, 200e9});
   return cluster;
 }
 
@@ -62,6 +62,34 @@ BENCHMARK(search_time)
     ->ArgNames({"devices", "70B", "PPO", "separate"})
     ->ArgsProduct({{8, 64, 1024}, {0}, {0, 1}, {0, 1}})
     ->ArgsProduct({{64, 512}, {1}, {1}, {0, 1}})
+    ->Unit(benchmark::kMillisecond)
+    ->MinTime(0.2);
+
+/// PPO on machines of eight V100-16, where memory is tight. Arguments: devices, separate pools too.
+void tight_search_time(benchmark::State& state) {
+  cluster::Cluster cluster = machines(static_cast<int32_t>(state.range(0)) / 8, 8);
+  for (cluster::Machine& machine : cluster.machines) {
+    machine.kind = *cluster::known_device("V100-16");
+    machine.host_memory = 488e9;
+    machine.network_bandwidth = 3.125e9;
+  }
+  Job job = job_of(false, true);
+  job.prompts = 1024;
+  job.completions = 1;
+  job.minibatches = 4;
+  SearchOptions options;
+  options.separate_pools = state.range(1) != 0;
+  options.deadline = 100;
+  SearchResult result;
+  for (auto _ : state) {
+    result = search(cluster, job, {}, options);
+    benchmark::DoNotOptimize(result);
+  }
+  state.counters["step_s"] = result.best.empty() ? 0 : result.best[0].time.total;
+}
+BENCHMARK(tight_search_time)
+    ->ArgNames({"devices", "separate"})
+    ->ArgsProduct({{80, 256}, {0, 1}})
     ->Unit(benchmark::kMillisecond)
     ->MinTime(0.2);
 
