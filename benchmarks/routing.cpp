@@ -74,7 +74,8 @@ int main() {
   mixed.interleaved = 2;
   replay("the same, requests of two groups mixed on their way", mixed);
   mixed.interleaved = mixed.burst_groups;
-  replay("the same, the 32 groups of a burst mixed on their way (which 4 servers in turn keep together)", mixed);
+  replay("the same, the 32 groups of a burst mixed on their way (which 4 servers in turn keep together)",
+         mixed);
   test::ReplayOptions conversations;
   conversations.turns = 3;
   conversations.rollouts = 21576;

@@ -151,8 +151,7 @@ std::unique_ptr<BackendApi> make_backend_api(BackendKind kind) {
 }
 
 Result<ServedModels> read_models(const http::Response& answer) {
-  if (answer.status != 200)
-    return fail("/v1/models: {}", answer.brief());
+  if (answer.status != 200) return fail("/v1/models: {}", answer.brief());
   const auto value = parse_json(answer.body, "/v1/models");
   if (!value) return pass(value);
   if (!value->is_object() || !value->contains("data") || !(*value)["data"].is_array())

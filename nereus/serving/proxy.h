@@ -16,14 +16,14 @@ namespace nereus::serving {
 struct ProxyOptions {
   FleetOptions fleet;
   RouterOptions routing;
-  int attempts = 3;              ///< servers that a request is offered before its failure is told
-  double wait_seconds = 15;      ///< for a server to be there, when none serves
-  double head_seconds = 3600;    ///< from a request to the first byte of its answer
-  double piece_seconds = 600;    ///< without a byte of an answer
-  int64_t max_running = 8192;    ///< requests at once; more get 429
-  double drain_seconds = 30;     ///< that unloading waits for requests that use the adapter
+  int attempts = 3;                      ///< servers that a request is offered before its failure is told
+  double wait_seconds = 15;              ///< for a server to be there, when none serves
+  double head_seconds = 3600;            ///< from a request to the first byte of its answer
+  double piece_seconds = 600;            ///< without a byte of an answer
+  int64_t max_running = 8192;            ///< requests at once; more get 429
+  double drain_seconds = 30;             ///< that unloading waits for requests that use the adapter
   uint64_t max_answer_bytes = 64 << 20;  ///< of an answer that is no stream
-  size_t text_block_bytes = 64;  ///< a prompt that comes as text is cut in such blocks for routing
+  size_t text_block_bytes = 64;          ///< a prompt that comes as text is cut in such blocks for routing
 };
 
 /// Spreads requests of OpenAI's API over servers: prompts that share a prefix to the server that has it,
