@@ -1,6 +1,7 @@
 // Transitions of Llama-3-8B between layouts of 1,024 devices: seconds to build the graph, and predicted time
 // over the bound (the busiest endpoint's bytes over its bandwidth).
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <ctime>
@@ -23,7 +24,7 @@ cluster::Cluster a100_cluster() {
                                  .context = 1.5e9};
   cluster::Cluster cluster;
   for (int32_t i = 0; i < kDevices / 8; ++i) {
-    cluster.machines.push_back({.name = "m" + std::to_string(i),
+    cluster.machines.push_back({.name = fmt::format("m{}", i),
                                 .kind = a100,
                                 .devices = 8,
                                 .host_memory = 1e12,
