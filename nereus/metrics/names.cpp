@@ -37,7 +37,7 @@ constexpr std::array kNames = {
     MetricName{"sampling/logp_difference/mean", "nats", "mean distance of trainer and sampler log-probs"},
     MetricName{"sampling/logp_difference/max", "nats", "largest such distance"},
     MetricName{"sampling/same_policy/logp_difference/mean", "nats",
-               "the same distance under the policy that sampled, of one group of the step"},
+               "the same distance under the policy that sampled, of one completion of the step"},
     MetricName{"sampling/same_policy/logp_difference/max", "nats", "largest such distance"},
     MetricName{"sampling/same_policy/importance_ratio/mean", "",
                "mean trainer-to-sampler ratio under that policy"},

@@ -30,32 +30,28 @@ void SamplerCheck::remember(const std::vector<model::Parameter>& parameters, int
   policies_.emplace_back(version, Reference(parameters));
 }
 
-Reference* SamplerCheck::sampler_of(const rollout::Group& group) {
+Reference* SamplerCheck::sampler_of(const rollout::Completion& completion) {
   for (auto& [version, reference] : policies_) {
-    const bool all = std::ranges::all_of(group.completions, [&](const rollout::Completion& completion) {
-      return !completion.versions.empty() &&
-             std::ranges::all_of(completion.versions, [&](int64_t of_token) { return of_token == version; });
-    });
-    if (all) return &reference;
+    const auto is_its = [&](int64_t of_token) { return of_token == version; };
+    if (!completion.versions.empty() && std::ranges::all_of(completion.versions, is_its)) return &reference;
   }
   return nullptr;
 }
 
 std::map<std::string, double> SamplerCheck::compare(const std::vector<ScoredGroup>& groups,
                                                     const Policy& policy, const PackingOptions& packing) {
-  for (const ScoredGroup& scored : groups) {
-    Reference* sampler = sampler_of(scored.group);
-    if (sampler == nullptr) continue;
-    std::vector<CompletionRef> completions;
-    for (int64_t i = 0; i < std::ssize(scored.group.completions); ++i) completions.push_back({0, i});
-    Difference sums;
-    for (const PackedBatch& batch : pack({&scored.group}, completions, packing))
-      sums.add(sampler->score(policy, batch).logprob, batch.sampler_logprob);
-    if (sums.tokens == 0) continue;
-    return {{"sampling/same_policy/logp_difference/mean", sums.absolute / sums.tokens},
-            {"sampling/same_policy/logp_difference/max", sums.largest},
-            {"sampling/same_policy/importance_ratio/mean", sums.ratio / sums.tokens}};
-  }
+  for (const ScoredGroup& scored : groups)
+    for (int64_t i = 0; i < std::ssize(scored.group.completions); ++i) {
+      Reference* sampler = sampler_of(scored.group.completions[static_cast<size_t>(i)]);
+      if (sampler == nullptr) continue;
+      Difference sums;
+      for (const PackedBatch& batch : pack({&scored.group}, {{0, i}}, packing))
+        sums.add(sampler->score(policy, batch).logprob, batch.sampler_logprob);
+      if (sums.tokens == 0) continue;
+      return {{"sampling/same_policy/logp_difference/mean", sums.absolute / sums.tokens},
+              {"sampling/same_policy/logp_difference/max", sums.largest},
+              {"sampling/same_policy/importance_ratio/mean", sums.ratio / sums.tokens}};
+    }
   return {};
 }
 

@@ -23,14 +23,14 @@ class SamplerCheck {
   /// The model's trained tensors as they are now are policy `version`.
   void remember(const std::vector<model::Parameter>& parameters, int64_t version);
 
-  /// Scores the first group that one kept policy sampled whole: sampling/same_policy/{logp_difference/mean,
-  /// logp_difference/max, importance_ratio/mean}, over its tokens that have a log-prob. Empty without such a
-  /// group.
+  /// Scores the first completion that one kept policy sampled whole:
+  /// sampling/same_policy/{logp_difference/mean, logp_difference/max, importance_ratio/mean}, over its tokens
+  /// that have a log-prob. Empty without such a one.
   std::map<std::string, double> compare(const std::vector<ScoredGroup>& groups, const Policy& policy,
                                         const PackingOptions& packing);
 
  private:
-  Reference* sampler_of(const rollout::Group& group);
+  Reference* sampler_of(const rollout::Completion& completion);
 
   size_t keep_;
   std::deque<std::pair<int64_t, Reference>> policies_;  ///< by version, oldest first
