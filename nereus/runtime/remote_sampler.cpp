@@ -171,7 +171,7 @@ bool RemoteSampler::wait_for_work() {
 /// Brings the newest policy into the bucket and onto the servers: what is left to do of that. While they
 /// cannot take it, sampling goes on with the one that is there, and they are asked again.
 Status RemoteSampler::work() {
-  if (!unpublished_ && !unloaded_) return load_again();
+  if (!unpublished_ && !unloaded_) return load_again(), Status();
   if (unpublished_) {
     const auto number = publish(*unpublished_);
     if (!number) return pass(number);
@@ -235,11 +235,10 @@ Status RemoteSampler::load(int64_t number) {
 }
 
 /// While requests fail, a server may have been started again and lost its adapters.
-Status RemoteSampler::load_again() {
-  if (generator_->trouble().empty()) return {};
+void RemoteSampler::load_again() {
+  if (generator_->trouble().empty()) return;
   for (const int64_t number : servable_)
-    if (!load(number)) return {};  // it is not there yet, which the generator says
-  return {};
+    if (!load(number)) return;  // it is not there yet, which the generator says
 }
 
 /// Lets the versions go that no sample can be trained with any more.

@@ -65,7 +65,7 @@ class RemoteSampler : public PolicySampler {
   void note(const Status& done);
   Result<int64_t> publish(const Handed& handed);
   Status load(int64_t number);
-  Status load_again();
+  void load_again();
   void retire();
   void tidy(int64_t oldest);
   http::Task<> unload_older(int64_t oldest);

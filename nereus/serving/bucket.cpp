@@ -110,15 +110,20 @@ Result<Manifest> Bucket::publish(int64_t version, int64_t step, const std::strin
     return fail("{}: version {} cannot be published: version {} is there already, and versions only grow",
                 root_.string(), version, **present);
   const Manifest manifest = describe(version, step, base, files);
-  if (auto written = import(manifest, files); !written) return pass(written);
+  if (auto written = put(manifest, files); !written) return pass(written);
   return manifest;
 }
 
 Status Bucket::import(const Manifest& manifest, std::span<const NewFile> files) {
+  if (auto same = same_files(manifest, files); !same) return same;
+  return put(manifest, files);
+}
+
+/// Files that are those of the manifest.
+Status Bucket::put(const Manifest& manifest, std::span<const NewFile> files) {
   const int64_t version = manifest.version;
   const std::string name = version_name(version);
   if (auto checked = Manifest::from_json(manifest.json(), name); !checked) return pass(checked);
-  if (auto same = same_files(manifest, files); !same) return same;
   const fs::path temporary = root_ / fmt::format("{}{}-{}", kTemporaryPrefix, name, ::getpid());
   std::error_code code;
   fs::remove_all(temporary, code);

@@ -72,6 +72,7 @@ class Bucket {
  private:
   explicit Bucket(std::filesystem::path root);
   Result<Manifest> verify_once(int64_t version) const;
+  Status put(const Manifest& manifest, std::span<const NewFile> files);
   Status write_version(const std::filesystem::path& folder, const Manifest& manifest,
                        std::span<const NewFile> files) const;
 
