@@ -80,10 +80,11 @@ Status measure(const Work& work) {
   if (!url) return pass(url);
   options.remote.url = std::move(*url);
   options.remote.wait_seconds = 0.001;
-  options.bucket = work.bucket;
   options.fingerprint = *print;
   options.base_model = work.model.string();
-  auto sampler = runtime::RemoteSampler::connect(std::move(options));
+  auto bucket = serving::Bucket::open(work.bucket);
+  if (!bucket) return pass(bucket);
+  auto sampler = runtime::RemoteSampler::connect(std::move(options), std::move(*bucket));
   if (!sampler) return pass(sampler);
   const checkpoint::Adapter adapter = random_adapter(source->config(), work.rank);
   const SteadyClock clock;

@@ -3,14 +3,12 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <future>
 #include <thread>
 
 #include "nereus/base/clock.h"
 #include "nereus/checkpoint/adapter.h"
-#include "nereus/formats/mapped_file.h"
 
 namespace nereus::runtime {
 
@@ -18,33 +16,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::array kFiles{"adapter_config.json", "adapter_model.safetensors"};
-
 /// The trained tensors change with the next step.
 checkpoint::Adapter copy_of(checkpoint::Adapter adapter) {
   for (auto& [path, pair] : adapter.modules) pair = {pair.first.clone(), pair.second.clone()};
   return adapter;
 }
-
-/// A folder beside the bucket's versions, removed with the object.
-class Draft {
- public:
-  explicit Draft(const fs::path& bucket) : folder_(bucket / ".draft") {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-    fs::create_directories(folder_, ignored);
-  }
-  ~Draft() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  Draft(const Draft&) = delete;
-  Draft& operator=(const Draft&) = delete;
-  const fs::path& folder() const { return folder_; }
-
- private:
-  fs::path folder_;
-};
 
 }  // namespace
 
@@ -68,12 +44,10 @@ RemoteSampler::~RemoteSampler() {
   loop_.close();
 }
 
-Result<std::unique_ptr<RemoteSampler>> RemoteSampler::connect(RemoteSamplerOptions options) {
-  options.bucket = fs::absolute(options.bucket).lexically_normal();
-  auto bucket = serving::Bucket::open(options.bucket);
-  if (!bucket) return pass(bucket);
-  if (auto status = bucket->clean(); !status) return pass(status);
-  std::unique_ptr<RemoteSampler> sampler(new RemoteSampler(std::move(options), std::move(*bucket)));
+Result<std::unique_ptr<RemoteSampler>> RemoteSampler::connect(RemoteSamplerOptions options,
+                                                              serving::Bucket bucket) {
+  if (auto status = bucket.clean(); !status) return pass(status);
+  std::unique_ptr<RemoteSampler> sampler(new RemoteSampler(std::move(options), std::move(bucket)));
   if (auto status = sampler->check_server(); !status) return pass(status);
   sampler->publisher_ = std::thread([raw = sampler.get()] { raw->publish_loop(); });
   return sampler;
@@ -207,19 +181,12 @@ Result<int64_t> RemoteSampler::publish(const Handed& handed) {
     if (!newest) return pass(newest);
     offset_ = std::max<int64_t>(0, newest->value_or(-1) + 1 - handed.version);
   }
-  const Draft draft(options_.bucket);
-  if (auto status = checkpoint::write_adapter(draft.folder(), handed.adapter, options_.base_model); !status)
+  auto draft = bucket_.draft();
+  if (!draft) return pass(draft);
+  if (auto status = checkpoint::write_adapter(draft->folder(), handed.adapter, options_.base_model); !status)
     return pass(status);
-  std::vector<std::shared_ptr<const formats::MappedFile>> maps;
-  std::vector<serving::NewFile> files;
-  for (const char* name : kFiles) {
-    auto map = formats::MappedFile::open(draft.folder() / name);
-    if (!map) return pass(map);
-    maps.push_back(std::move(*map));
-    files.push_back({name, maps.back()->bytes()});
-  }
   const int64_t number = handed.version + *offset_;
-  auto manifest = bucket_.publish(number, handed.version, options_.fingerprint, files);
+  auto manifest = bucket_.publish(number, handed.version, options_.fingerprint, std::move(*draft));
   if (!manifest) return pass(manifest);
   return number;
 }
@@ -251,6 +218,14 @@ void RemoteSampler::retire() {
     spdlog::warn("old versions stay in the bucket: {}", pruned.error().message);
 }
 
+/// Whether an adapter on a server is of this bucket. Servers tell the path as they were given it, or without
+/// its links.
+bool RemoteSampler::is_own(const fs::path& adapter) const {
+  std::error_code code;
+  return adapter.parent_path() == bucket_.root() ||
+         adapter.parent_path() == fs::weakly_canonical(bucket_.root(), code);
+}
+
 /// Takes this bucket's versions before `oldest` off the servers, beside what goes on.
 void RemoteSampler::tidy(int64_t oldest) {
   if (!tidying_.exchange(true)) loop_.spawn(unload_older(oldest));
@@ -266,7 +241,7 @@ http::Task<> RemoteSampler::unload_older(int64_t oldest) {
   if (served)
     for (const auto& [name, path] : served->adapters) {
       const int64_t version = serving::version_of(name);
-      if (fs::path(path).parent_path() != options_.bucket || version < 0 || version >= oldest) continue;
+      if (version < 0 || version >= oldest || !is_own(path)) continue;
       // Answered when the last request that uses the adapter has ended.
       const auto unloaded = co_await ask(api_->unload(name), options_.remote.answer_seconds);
       if (unloaded && !api_->is_unloaded(*unloaded))

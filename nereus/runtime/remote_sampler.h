@@ -20,7 +20,6 @@ namespace nereus::runtime {
 
 struct RemoteSamplerOptions {
   serving::RemoteOptions remote;  ///< a server, or a proxy before several
-  std::filesystem::path bucket;   ///< folder that trainer and servers see under the same path
   size_t keep = 5;                ///< versions that stay servable
   std::string fingerprint;        ///< of the base model
   std::string base_model;         ///< path, for PEFT's base_model_name_or_path
@@ -34,8 +33,9 @@ struct RemoteSamplerOptions {
 /// the trainer's versions from then on.
 class RemoteSampler : public PolicySampler {
  public:
-  /// Error: the bucket cannot be used, no server answers, or it serves another base model.
-  static Result<std::unique_ptr<RemoteSampler>> connect(RemoteSamplerOptions options);
+  /// The bucket is one that trainer and servers see under the same path. Error: it cannot be used, no server
+  /// answers, or it serves another base model.
+  static Result<std::unique_ptr<RemoteSampler>> connect(RemoteSamplerOptions options, serving::Bucket bucket);
   ~RemoteSampler() override;
 
   void hand_over(const model::Transformer& trained, int64_t version) override;
@@ -67,6 +67,7 @@ class RemoteSampler : public PolicySampler {
   Status load(int64_t number);
   void load_again();
   void retire();
+  bool is_own(const std::filesystem::path& adapter) const;
   void tidy(int64_t oldest);
   http::Task<> unload_older(int64_t oldest);
 

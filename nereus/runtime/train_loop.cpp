@@ -31,12 +31,13 @@ Result<std::unique_ptr<PolicySampler>> make_sampler(const RolloutParts& parts, c
   RemoteSamplerOptions options;
   options.remote.url = std::move(*url);
   if (const char* token = std::getenv("NEREUS_TOKEN")) options.remote.token = token;
-  options.bucket = async.bucket.empty() ? run.bucket() : async.bucket;
   options.keep = static_cast<size_t>(async.max_staleness) + 1;
   options.start_seconds = async.stall_seconds;
   options.fingerprint = fingerprint;
   options.base_model = parts.job.model.path.string();
-  auto sampler = RemoteSampler::connect(std::move(options));
+  auto bucket = serving::Bucket::open(async.bucket.empty() ? run.bucket() : async.bucket);
+  if (!bucket) return pass(bucket);
+  auto sampler = RemoteSampler::connect(std::move(options), std::move(*bucket));
   if (!sampler) return pass(sampler);
   return std::move(*sampler);
 }

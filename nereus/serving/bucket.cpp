@@ -1,9 +1,12 @@
 #include "nereus/serving/bucket.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <thread>
 
@@ -24,27 +27,37 @@ void pause_thread(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-/// Removes a folder unless it was kept.
-class Scratch {
- public:
-  explicit Scratch(fs::path path) : path_(std::move(path)) {}
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
+Status sync_file(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = fd >= 0 && ::fsync(fd) == 0;
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (!synced) return fail("{}: syncing failed: {}", path.string(), std::strerror(error));
+  return {};
+}
+
+/// The files of a folder, by name, with their digests; each is on the disk then.
+Result<std::vector<ManifestFile>> describe(const fs::path& folder) {
+  std::vector<ManifestFile> files;
+  std::error_code code;
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
+    const fs::path& path = entry->path();
+    if (entry->is_symlink(code) || !entry->is_regular_file(code))
+      return fail("{}: expected files alone", path.string());
+    if (auto synced = sync_file(path); !synced) return pass(synced);
+    auto digest = formats::sha256_file(path);
+    if (!digest) return pass(digest);
+    files.push_back({path.filename().string(), entry->file_size(code), std::move(*digest)});
   }
-  void keep() { path_.clear(); }
+  if (code) return fail("{}: cannot be read: {}", folder.string(), code.message());
+  std::ranges::sort(files, {}, &ManifestFile::name);
+  return files;
+}
 
- private:
-  fs::path path_;
-};
-
-Manifest describe(int64_t version, int64_t step, const std::string& base, std::span<const NewFile> files) {
-  Manifest manifest{version, step, "lora", base, {}};
-  for (const auto& file : files)
-    manifest.files.push_back({file.name, file.bytes.size(), formats::sha256(file.bytes)});
-  return manifest;
+/// Whether readers will take it.
+Status check(const Manifest& manifest) {
+  const auto read = Manifest::from_json(manifest.json(), version_name(manifest.version));
+  return read ? Status() : pass(read);
 }
 
 Status same_files(const Manifest& manifest, std::span<const NewFile> files) {
@@ -69,15 +82,24 @@ bool left_behind(const fs::path& path) {
 
 }  // namespace
 
-Bucket::Bucket(fs::path root)
-    : root_(std::move(root)), clock_(std::make_shared<SteadyClock>()), pause_(pause_thread) {}
+Draft::~Draft() {
+  std::error_code ignored;
+  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+}
 
-Result<Bucket> Bucket::open(fs::path root) {
+Bucket::Bucket(fs::path root)
+    : root_(std::move(root)),
+      clock_(std::make_shared<SteadyClock>()),
+      pause_(pause_thread),
+      sync_(formats::sync_folder) {}
+
+Result<Bucket> Bucket::open(const fs::path& root) {
   std::error_code code;
   fs::create_directories(root, code);
   if (code || !fs::is_directory(root, code))
     return fail("{}: the bucket cannot be made: {}", root.string(), code ? code.message() : "not a folder");
-  return Bucket(std::move(root));
+  const fs::path whole = fs::absolute(root).lexically_normal();
+  return Bucket(whole.has_filename() ? whole : whole.parent_path());
 }
 
 void Bucket::set_clock(const Clock& clock, std::function<void(double)> pause) {
@@ -89,50 +111,69 @@ fs::path Bucket::folder(int64_t version) const {
   return root_ / version_name(version);
 }
 
-Status Bucket::write_version(const fs::path& folder, const Manifest& manifest,
-                             std::span<const NewFile> files) const {
+Result<Draft> Bucket::draft() const {
+  constexpr int kMost = 1000;
   std::error_code code;
-  if (!fs::create_directory(folder, code) || code)
-    return fail("{}: cannot be made: {}", folder.string(), code.message());
-  for (const auto& file : files)
-    if (auto written = formats::write_file_atomically(folder / file.name, file.bytes); !written)
-      return written;
-  // The manifest comes last: where it is, all else is. Each write syncs its file and the folder.
-  return formats::write_json_file(folder / kManifestName, manifest.json());
+  for (int number = 0; number < kMost && !code; ++number) {
+    const fs::path folder = root_ / fmt::format("{}{}-{}", kTemporaryPrefix, ::getpid(), number);
+    if (fs::create_directory(folder, code)) return Draft(folder);
+  }
+  return fail("{}: a new version cannot be made: {}", root_.string(),
+              code ? code.message() : "it is full of drafts");
 }
 
-Result<Manifest> Bucket::publish(int64_t version, int64_t step, const std::string& base,
-                                 std::span<const NewFile> files) {
+Status Bucket::newer_than_all(int64_t version) const {
   if (version < 0) return fail("{}: version {}: expected 0 or more", root_.string(), version);
   const auto present = newest();
   if (!present) return pass(present);
   if (*present && version <= **present)
     return fail("{}: version {} cannot be published: version {} is there already, and versions only grow",
                 root_.string(), version, **present);
-  const Manifest manifest = describe(version, step, base, files);
-  if (auto written = put(manifest, files); !written) return pass(written);
+  return {};
+}
+
+bool Bucket::is_unsettled(const Manifest& manifest) const {
+  return unsettled_ && unsettled_->json() == manifest.json();
+}
+
+Result<Manifest> Bucket::publish(int64_t version, int64_t step, const std::string& base, Draft draft) {
+  const bool again = unsettled_ && unsettled_->version == version;
+  if (auto newer = newer_than_all(version); !newer && !again) return pass(newer);
+  auto files = describe(draft.folder());
+  if (!files) return pass(files);
+  const Manifest manifest{version, step, "lora", base, std::move(*files)};
+  if (auto checked = check(manifest); !checked) return pass(checked);
+  if (auto placed = place(std::move(draft), manifest); !placed) return pass(placed);
   return manifest;
 }
 
 Status Bucket::import(const Manifest& manifest, std::span<const NewFile> files) {
+  if (auto checked = check(manifest); !checked) return checked;
   if (auto same = same_files(manifest, files); !same) return same;
-  return put(manifest, files);
+  auto made = draft();
+  if (!made) return pass(made);
+  for (const auto& file : files)
+    if (auto written = formats::write_file_atomically(made->folder() / file.name, file.bytes); !written)
+      return written;
+  return place(std::move(*made), manifest);
 }
 
-/// Files that are those of the manifest.
-Status Bucket::put(const Manifest& manifest, std::span<const NewFile> files) {
-  const int64_t version = manifest.version;
-  const std::string name = version_name(version);
-  if (auto checked = Manifest::from_json(manifest.json(), name); !checked) return pass(checked);
-  const fs::path temporary = root_ / fmt::format("{}{}-{}", kTemporaryPrefix, name, ::getpid());
-  std::error_code code;
-  fs::remove_all(temporary, code);
-  Scratch scratch(temporary);
-  if (auto written = write_version(temporary, manifest, files); !written) return written;
-  fs::rename(temporary, folder(version), code);
-  if (code) return fail("{}: cannot be renamed to its place: {}", folder(version).string(), code.message());
-  scratch.keep();
-  return formats::sync_folder(root_);
+/// Files that are those of the manifest, each on the disk.
+Status Bucket::place(Draft draft, const Manifest& manifest) {
+  if (!is_unsettled(manifest)) {
+    const fs::path placed = folder(manifest.version);
+    // The manifest comes last: where it is, all else is. Writing it syncs the folder too.
+    if (auto written = formats::write_json_file(draft.folder() / kManifestName, manifest.json()); !written)
+      return written;
+    std::error_code code;
+    fs::rename(draft.folder(), placed, code);
+    if (code) return fail("{}: cannot be renamed to its place: {}", placed.string(), code.message());
+    draft.keep();
+    unsettled_ = manifest;
+  }
+  if (auto synced = sync_(root_); !synced) return synced;
+  unsettled_.reset();
+  return {};
 }
 
 Status Bucket::clean() {

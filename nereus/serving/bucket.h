@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nereus/base/clock.h"
@@ -16,10 +17,26 @@
 
 namespace nereus::serving {
 
-/// A file to be published.
+/// A file that was read elsewhere.
 struct NewFile {
   std::string name;
   std::span<const std::byte> bytes;
+};
+
+/// A folder in a bucket in which a version is made, under a name that readers pass over. Removed with the
+/// object, unless it was published. Not thread-safe.
+class Draft {
+ public:
+  explicit Draft(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  Draft(Draft&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
+  Draft& operator=(Draft&&) = delete;
+  ~Draft();
+  const std::filesystem::path& folder() const { return folder_; }
+  /// It has another name now.
+  void keep() { folder_.clear(); }
+
+ private:
+  std::filesystem::path folder_;
 };
 
 /// How long a reader waits for what a network file system has not shown yet.
@@ -38,13 +55,17 @@ struct ReadPatience {
 class Bucket {
  public:
   /// Makes the folder where it is missing.
-  static Result<Bucket> open(std::filesystem::path root);
+  static Result<Bucket> open(const std::filesystem::path& root);
 
-  /// Writes a version: data, manifest and folders are on the disk when it returns. Error: the version is not
-  /// newer than the newest there (nothing is ever published backwards), or the disk is full or read-only;
-  /// nothing of it is then left behind.
-  Result<Manifest> publish(int64_t version, int64_t step, const std::string& base,
-                           std::span<const NewFile> files);
+  /// An empty folder for the files of the next version; in the bucket, so that it is moved to its place and
+  /// never copied.
+  Result<Draft> draft() const;
+  /// Makes all files of a draft a version: they, the manifest and the folders are on the disk when it
+  /// returns. Error: the version is not newer than the newest there (nothing is ever published backwards), or
+  /// the disk is full or read-only; nothing of it is then left behind. Only where the last step failed, which
+  /// makes the version's name last, is it in its place; the same version with the same files may then be
+  /// published again, and no reader was told of it.
+  Result<Manifest> publish(int64_t version, int64_t step, const std::string& base, Draft draft);
   /// Writes a version that was read elsewhere, older ones too. Error: it is there, or a file differs from the
   /// manifest, or as above.
   Status import(const Manifest& manifest, std::span<const NewFile> files);
@@ -64,22 +85,26 @@ class Bucket {
   /// Removes versions older than the newest `keep`, save those in use. Returns the removed ones.
   Result<std::vector<int64_t>> prune(size_t keep, const std::function<bool(int64_t)>& in_use);
 
-  const std::filesystem::path& root() const { return root_; }
+  const std::filesystem::path& root() const { return root_; }  ///< absolute
   void set_patience(ReadPatience patience) { patience_ = patience; }
   /// For tests: the clock, and what waits.
   void set_clock(const Clock& clock, std::function<void(double)> pause);
+  /// For tests: what makes a folder's entries last.
+  void set_sync(std::function<Status(const std::filesystem::path&)> sync) { sync_ = std::move(sync); }
 
  private:
   explicit Bucket(std::filesystem::path root);
   Result<Manifest> verify_once(int64_t version) const;
-  Status put(const Manifest& manifest, std::span<const NewFile> files);
-  Status write_version(const std::filesystem::path& folder, const Manifest& manifest,
-                       std::span<const NewFile> files) const;
+  Status newer_than_all(int64_t version) const;
+  bool is_unsettled(const Manifest& manifest) const;
+  Status place(Draft draft, const Manifest& manifest);
 
   std::filesystem::path root_;
   ReadPatience patience_;
   std::shared_ptr<const Clock> clock_;
   std::function<void(double)> pause_;
+  std::function<Status(const std::filesystem::path&)> sync_;
+  std::optional<Manifest> unsettled_;  ///< in its place, but perhaps not after a loss of power
 };
 
 /// Checks the files of a folder against a manifest. Error: names the first that is missing, of another size,

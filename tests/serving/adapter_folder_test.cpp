@@ -8,6 +8,7 @@
 #include "nereus/serving/prometheus.h"
 #include "nereus/serving/routing.h"
 #include "tests/formats/scratch_folder.h"
+#include "tests/serving/publish_files.h"
 
 namespace nereus::serving {
 namespace {
@@ -18,7 +19,7 @@ class AdapterFolderTest : public testing::Test {
  protected:
   AdapterFolderTest() {
     const NewFile file = {"adapter_model.safetensors", std::as_bytes(std::span(weights_))};
-    value_or_throw(bucket_.publish(1, 1, "f1", std::span(&file, 1)));
+    value_or_throw(test::publish_files(bucket_, 1, 1, "f1", std::span(&file, 1)));
   }
   std::string load(const std::filesystem::path& path, const std::string& fingerprint) {
     AdapterHooks hooks;

@@ -7,6 +7,7 @@
 
 #include "tests/formats/scratch_folder.h"
 #include "tests/http/test_server.h"
+#include "tests/serving/publish_files.h"
 
 namespace nereus::serving {
 namespace {
@@ -25,7 +26,7 @@ class BucketHttpTest : public testing::Test {
             {.token = "secret"}) {
     for (const int64_t version : {1, 4}) {
       const NewFile file = {"weights", std::as_bytes(std::span(weights_))};
-      value_or_throw(bucket_.publish(version, version, "base", std::span(&file, 1)));
+      value_or_throw(test::publish_files(bucket_, version, version, "base", std::span(&file, 1)));
     }
     std::ofstream(folder_ / "secret") << "key";
     std::ofstream(bucket_.folder(1) / "unlisted") << "x";

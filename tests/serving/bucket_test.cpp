@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include "nereus/formats/atomic_file.h"
 #include "nereus/formats/json_file.h"
 #include "tests/formats/scratch_folder.h"
+#include "tests/serving/publish_files.h"
 
 namespace nereus::serving {
 namespace {
@@ -30,7 +32,7 @@ std::vector<NewFile> files() {
 
 Result<Manifest> publish(Bucket& bucket, int64_t version) {
   const auto list = files();
-  return bucket.publish(version, version * 10, "base-1", list);
+  return test::publish_files(bucket, version, version * 10, "base-1", list);
 }
 
 std::vector<std::string> entries(const std::filesystem::path& folder) {
@@ -132,16 +134,103 @@ TEST_F(BucketTest, AFolderThatCannotBeWritten) {
   std::filesystem::remove_all(bucket_.root());
   const auto gone = publish(bucket_, 1);
   ASSERT_FALSE(gone);
-  EXPECT_THAT(gone.error().message, HasSubstr("the bucket cannot be read: No such file"));
+  EXPECT_THAT(gone.error().message, HasSubstr("a new version cannot be made: No such file"));
 }
 
 TEST_F(BucketTest, AKilledPublicationIsNoVersion) {
-  std::filesystem::create_directory(bucket_.root() / ".publishing-policy-v1-99");
+  std::filesystem::create_directory(bucket_.root() / ".publishing-99-0");
   std::filesystem::create_directory(bucket_.root() / "policy-v2");  // half removed
   EXPECT_THAT(value_or_throw(bucket_.versions()), IsEmpty());
   ASSERT_TRUE(bucket_.clean());
   EXPECT_THAT(entries(bucket_.root()), IsEmpty());
   EXPECT_TRUE(publish(bucket_, 2));
+}
+
+/// The number by which the file system knows a file: a copy has another.
+ino_t number_of(const std::filesystem::path& file) {
+  struct stat found = {};
+  return ::stat(file.c_str(), &found) == 0 ? found.st_ino : 0;
+}
+
+TEST_F(BucketTest, ADraftIsMovedAndNotCopied) {
+  auto draft = value_or_throw(bucket_.draft());
+  write(draft.folder() / "weights", kWeights);
+  EXPECT_THAT(value_or_throw(bucket_.versions()), IsEmpty());
+  const ino_t folder = number_of(draft.folder()), file = number_of(draft.folder() / "weights");
+  const auto written = value_or_throw(bucket_.publish(1, 1, "base-1", std::move(draft)));
+  EXPECT_EQ(number_of(bucket_.folder(1)), folder);
+  EXPECT_EQ(number_of(bucket_.folder(1) / "weights"), file);
+  EXPECT_EQ(written.find("weights")->sha256,
+            "7d965a128fcba75c1e0ab75323124ebe60d91e80b87949578212f75cf007863a");
+  EXPECT_TRUE(bucket_.verify(1));
+}
+
+TEST_F(BucketTest, DraftsThatAreNoVersions) {
+  struct Case {
+    const char* name;
+    std::function<void(const std::filesystem::path&)> fill;
+    const char* error;
+  };
+  const Case cases[] = {
+      {"nothing", [](const auto&) {}, "\"files\": expected a list of files"},
+      {"a folder", [](const auto& to) { std::filesystem::create_directory(to / "x"); },
+       "x: expected files alone"},
+      {"a link", [](const auto& to) { std::filesystem::create_symlink("/etc/passwd", to / "x"); },
+       "x: expected files alone"},
+      {"a name", [](const auto& to) { write(to / ".x", "x"); }, "expected the name of a file"},
+      {"a manifest", [](const auto& to) { write(to / "manifest.json", "{}"); },
+       "expected the name of a file"},
+  };
+  for (const auto& c : cases) {
+    auto draft = value_or_throw(bucket_.draft());
+    c.fill(draft.folder());
+    const auto written = bucket_.publish(1, 1, "base-1", std::move(draft));
+    ASSERT_FALSE(written) << c.name;
+    EXPECT_THAT(written.error().message, HasSubstr(c.error)) << c.name;
+    EXPECT_THAT(entries(bucket_.root()), IsEmpty()) << c.name;
+  }
+}
+
+TEST_F(BucketTest, DraftsDoNotMeet) {
+  auto first = value_or_throw(bucket_.draft());
+  {
+    const auto second = value_or_throw(bucket_.draft());
+    EXPECT_NE(first.folder(), second.folder());
+  }
+  write(first.folder() / "weights", kWeights);
+  EXPECT_TRUE(bucket_.publish(1, 1, "base-1", std::move(first)));
+  EXPECT_THAT(entries(bucket_.root()), ElementsAre("policy-v1"));
+}
+
+TEST_F(BucketTest, APublicationWhoseLastSyncFailedIsPublishedAgain) {
+  int fails = 2;
+  bucket_.set_sync([&](const std::filesystem::path& folder) -> Status {
+    if (fails-- > 0) return fail("{}: syncing failed: Input/output error", folder.string());
+    return formats::sync_folder(folder);
+  });
+  const auto first = publish(bucket_, 4), second = publish(bucket_, 4);
+  ASSERT_FALSE(first);
+  EXPECT_THAT(first.error().message, HasSubstr("syncing failed"));
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().message, first.error().message) << "and not that its number is taken";
+  EXPECT_EQ(value_or_throw(publish(bucket_, 4)).json(), value_or_throw(bucket_.verify(4)).json());
+  EXPECT_THAT(entries(bucket_.root()), ElementsAre("policy-v4"));
+  EXPECT_FALSE(publish(bucket_, 4)) << "it is settled now";
+}
+
+TEST_F(BucketTest, OneThatIsUnsettledKeepsItsFilesAndMayBePassedOver) {
+  bucket_.set_sync([&](const auto&) -> Status { return fail("syncing failed"); });
+  ASSERT_FALSE(publish(bucket_, 4));
+  const auto before = value_or_throw(bucket_.verify(4));
+  const NewFile other = {"weights", bytes("others")};
+  const auto changed = test::publish_files(bucket_, 4, 40, "base-1", std::span(&other, 1));
+  ASSERT_FALSE(changed);
+  EXPECT_THAT(changed.error().message, HasSubstr("policy-v4: cannot be renamed to its place"));
+  EXPECT_FALSE(publish(bucket_, 3)) << "never backwards";
+  bucket_.set_sync(formats::sync_folder);
+  EXPECT_TRUE(publish(bucket_, 5));
+  EXPECT_FALSE(publish(bucket_, 4));
+  EXPECT_EQ(value_or_throw(bucket_.verify(4)).json(), before.json());
 }
 
 // A ready marker is seen before the files on a network file system: the reader tries again [prime-rl 2391].
