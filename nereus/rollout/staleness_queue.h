@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -50,7 +51,7 @@ class StalenessQueue {
     {
       const std::lock_guard lock(mutex_);
       --running_;
-      queue_.push_back({std::move(group), version, Clock::now()});
+      insert(std::move(group), version);
     }
     changed_.notify_all();
   }
@@ -77,7 +78,7 @@ class StalenessQueue {
   // --- the side that trains
 
   struct Taken {
-    std::vector<Group> groups;  ///< `batch` of them, oldest first
+    std::vector<Group> groups;  ///< `batch` of them, those of the oldest policy first
     std::vector<Group> stale;   ///< dropped on the way: their prompts should be queued again
     std::vector<int64_t> staleness;
     std::vector<double> seconds_queued;
@@ -143,7 +144,8 @@ class StalenessQueue {
     return {std::ssize(queue_), running_, room(), dropped_};
   }
 
-  /// Calls f(group, version) for each queued group, oldest first, under the lock: for a checkpoint.
+  /// Calls f(group, version) for each queued group, in the order of training, under the lock: for a
+  /// checkpoint.
   template <class F>
   void for_each_queued(const F& f) const {
     const std::lock_guard lock(mutex_);
@@ -153,7 +155,7 @@ class StalenessQueue {
   /// A queued group of a checkpoint, without having been admitted.
   void restore(Group group, int64_t version) {
     const std::lock_guard lock(mutex_);
-    queue_.push_back({std::move(group), version, Clock::now()});
+    insert(std::move(group), version);
   }
 
  private:
@@ -166,6 +168,12 @@ class StalenessQueue {
 
   int64_t untrained() const { return std::ssize(queue_) + running_ + taken_; }
   int64_t room() const { return (options_.max_staleness + published_ + 1 - version_) * options_.batch; }
+
+  /// By the policy that sampled it, then by when it came: one that took long must be trained soonest.
+  void insert(Group group, int64_t version) {
+    const auto newer = std::ranges::upper_bound(queue_, version, {}, &Item::version);
+    queue_.insert(newer, {std::move(group), version, Clock::now()});
+  }
 
   void drop_stale() {
     for (auto item = queue_.begin(); item != queue_.end();) {

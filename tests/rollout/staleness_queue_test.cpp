@@ -63,6 +63,23 @@ TEST(StalenessQueue, StaleGroupsAreDroppedAndHandedBack) {
   EXPECT_EQ(queue.counts().dropped, 1);
 }
 
+TEST(StalenessQueue, AGroupThatTookLongIsTrainedBeforeNewerOnes) {
+  Queue queue({.batch = 2, .max_staleness = 2});
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(queue.admit());
+  for (const int64_t version : {1, 2}) queue.trained(version), queue.published(version);
+  queue.push(20, 2);
+  queue.push(10, 1);
+  queue.push(21, 2);
+  queue.push(0, 0);  // in the order in which they end, it would be dropped
+  queue.push(11, 1);
+  EXPECT_EQ(value_or_throw(queue.take(0ms))->groups, (std::vector<int>{0, 10}));
+  queue.trained(3);
+  const auto taken = value_or_throw(queue.take(0ms));
+  EXPECT_EQ(taken->groups, (std::vector<int>{11, 20}));
+  EXPECT_EQ(taken->staleness, (std::vector<int64_t>{2, 1}));
+  EXPECT_EQ(queue.counts().dropped, 0);
+}
+
 // An empty queue yields an empty batch [trl 5751].
 TEST(StalenessQueue, Fault46_AnEmptyQueueWaitsAndThenSaysSo) {
   Queue queue({.batch = 2, .max_staleness = 1});

@@ -1,65 +1,183 @@
-// Sampling beside training, with a sampler and a trainer that take the times of a real run: 18 s of
+// Sampling beside training, with servers and a trainer that take the times of a published run: 18 s of
 // generation in a synchronous step of 22.9 s, 4.8 s of the trainer's own; twenty times faster here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <sstream>
-#include <thread>
+#include <cmath>
+#include <future>
+#include <numbers>
+#include <numeric>
 
-#include "nereus/runtime/async_rollouts.h"
-#include "nereus/runtime/evaluation.h"
-#include "nereus/runtime/job_file.h"
-#include "tests/runtime/tiny_model.h"
+#include "tests/runtime/async_rig.h"
+#include "tests/runtime/paced_servers.h"
 
 namespace nereus::runtime {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr double kGenerateSeconds = 18.0 / 20, kTrainSeconds = 4.8 / 20;
+constexpr double kScale = 1.0 / 20, kGenerateSeconds = 18 * kScale, kTrainSeconds = 4.8 * kScale;
+constexpr int64_t kPrompts = 16, kCompletions = 4, kBatch = kPrompts * kCompletions;
 
-void sleep_for(double seconds) {
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+/// Each 16 prompts that follow one another hold all of 64 lengths once, in another order each time: the
+/// quantiles of a lognormal distribution (the deviation of the logarithm is 0.8), of which the longest takes
+/// 18 s and the mean 3.6.
+double uneven_seconds(uint64_t prompt, uint32_t completion) {
+  static const std::vector<double> lengths = [] {
+    std::vector<double> all;
+    for (int64_t i = 0; i < kBatch; ++i) {
+      // The normal distribution's quantile, by bisection of its tail.
+      const double tail = 1 - (static_cast<double>(i) + 0.5) / kBatch;
+      double low = -6, high = 6;
+      for (int round = 0; round < 60; ++round) {
+        const double middle = (low + high) / 2;
+        (std::erfc(middle / std::numbers::sqrt2) / 2 > tail ? low : high) = middle;
+      }
+      all.push_back(std::exp(0.8 * low));
+    }
+    for (double& seconds : all) seconds *= kGenerateSeconds / all.back();
+    return all;
+  }();
+  const uint64_t place = prompt % kPrompts * kCompletions + completion;
+  return lengths[(place * 29 + prompt / kPrompts * 7) % lengths.size()];
 }
 
-/// Servers with room for everything, whose answers take their time.
-class PacedGenerator : public rollout::Generator {
- public:
-  Status submit(rollout::Request request, rollout::TokenCallback) override {
-    running_.push_back({clock_.now() + kGenerateSeconds, std::move(request)});
-    return {};
-  }
-  void cancel(uint64_t) override {}
-  Result<std::vector<rollout::Group>> step() override {
-    sleep_for(0.002);
-    std::vector<rollout::Group> done;
-    for (; !running_.empty() && running_.front().first <= clock_.now(); running_.pop_front())
-      done.push_back(answer(running_.front().second));
-    return done;
-  }
-  bool idle() const override { return running_.empty(); }
-  int64_t version() const override { return version_; }
-  void set_version(int64_t version) { version_ = version; }
-
- private:
-  rollout::Group answer(const rollout::Request& request) const {
-    rollout::Group group{request.prompt_id, request.prompt, {}};
-    for (uint32_t i = 0; i < request.count; ++i) {
-      rollout::Completion completion;
-      completion.index = i;
-      completion.tokens = {static_cast<int32_t>(40 + i), 50};
-      completion.logprobs = {-1, -1};
-      completion.versions = {version_, version_};
-      group.completions.push_back(std::move(completion));
-    }
-    return group;
-  }
-
-  SteadyClock clock_;
-  std::deque<std::pair<double, rollout::Request>> running_;
-  int64_t version_ = 0;
+struct Setting {
+  const char* name = "";
+  int64_t max_staleness = 0;
+  int64_t at_once = 8 * kBatch;  ///< completions that the servers are given at once
+  Pace pace = {kBatch, uneven_seconds};
+  double train_seconds = kTrainSeconds;
+  int64_t warm = 3, counted = 12;  ///< steps
 };
+
+/// What a run measured, in seconds of the published run.
+struct Measured {
+  double step = 0;
+  double prompts_a_second = 0;  ///< answered by the servers
+  double staleness = 0, dropped = 0;
+  std::vector<double> since_arrival, since_begun;  ///< until they are trained, one a prompt, sorted
+
+  static double mean(const std::vector<double>& of) {
+    return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
+  }
+  static double p95(const std::vector<double>& of) { return of[of.size() * 95 / 100]; }
+};
+
+Measured run(const std::filesystem::path& folder, const Setting& setting) {
+  Journal journal;
+  Rig rig(folder, std::make_unique<SamplerOf<PacedServers>>(setting.pace, journal),
+          {{"async.max_staleness", std::to_string(setting.max_staleness)},
+           {"data.prompts", std::to_string(kPrompts)},
+           {"generation.completions", std::to_string(kCompletions)},
+           {"generation.max_running", std::to_string(setting.at_once)}});
+  Measured measured;
+  double begin = 0;
+  for (int64_t step = 0; step < setting.warm + setting.counted; ++step) {
+    if (step == setting.warm) begin = rig.clock.now();
+    metrics::Record record;
+    const auto batch = value_or_throw(rig.rollouts.next(record));
+    EXPECT_EQ(std::ssize(batch.groups), kPrompts);
+    measured.staleness = std::max(measured.staleness, *record.get("sample/staleness_max"));
+    measured.dropped = *record.get("sample/dropped_stale_total");
+    sleep_for(setting.train_seconds);
+    const double now = rig.clock.now();
+    value_or_throw(rig.rollouts.trained(step + 1));
+    if (step < setting.warm) continue;
+    for (const auto& group : batch.groups) {
+      const auto times = journal.of(group.prompt_id);
+      measured.since_arrival.push_back((now - times.arrived) / kScale);
+      measured.since_begun.push_back((now - times.begun) / kScale);
+    }
+  }
+  const double end = rig.clock.now(), seconds = (end - begin) / kScale;
+  measured.step = seconds / static_cast<double>(setting.counted);
+  measured.prompts_a_second = journal.answered(begin, end) / seconds;
+  for (auto* times : {&measured.since_arrival, &measured.since_begun}) std::ranges::sort(*times);
+  return measured;
+}
+
+class AsyncPace : public testing::Test {
+ protected:
+  AsyncPace() { write_tiny_model(scratch_.path() / "tiny"); }
+
+  /// All at once: they only wait.
+  std::vector<Measured> run_all(const std::vector<Setting>& settings) {
+    std::vector<std::future<Measured>> runs;
+    for (const auto& setting : settings)
+      runs.push_back(std::async(std::launch::async, [&] { return run(scratch_.path(), setting); }));
+    std::vector<Measured> all;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const Measured& m = all.emplace_back(runs[i].get());
+      fmt::print(
+          "{}: step {:.2f} s, {:.3f} prompts/s; prompt to trained {:.1f} s (p95 {:.1f}), since its arrival "
+          "{:.1f} s (p95 {:.1f}); staleness at most {}, {} completions dropped\n",
+          settings[i].name, m.step, m.prompts_a_second, Measured::mean(m.since_begun),
+          Measured::p95(m.since_begun), Measured::mean(m.since_arrival), Measured::p95(m.since_arrival),
+          m.staleness, m.dropped);
+    }
+    return all;
+  }
+
+  ScratchFolder scratch_;
+};
+
+TEST_F(AsyncPace, GenerationNeverWaitsForTraining) {
+  // All completions take as long as the published run's longest, and the servers have room for all of them.
+  const Pace even{64 * kBatch, [](uint64_t, uint32_t) { return kGenerateSeconds; }};
+  const auto runs = run_all({{.name = "in turn", .pace = even, .warm = 1, .counted = 4},
+                             {.name = "beside", .max_staleness = 4, .pace = even, .warm = 6}});
+  const auto& in_turn = runs[0];
+  const auto& beside = runs[1];
+  EXPECT_GE(in_turn.step, 18 + 4.8);
+  EXPECT_LE(beside.step, 1.1 * 4.8) << "the trainer's own time";
+  EXPECT_GE(in_turn.step / beside.step, 4.5);
+  EXPECT_LE(beside.staleness, 4);
+}
+
+TEST_F(AsyncPace, OfUnevenAnswersMoreAreTrainedAndSooner) {
+  const auto runs =
+      run_all({{.name = "in turn", .warm = 1, .counted = 4},
+               {.name = "as many with the servers", .max_staleness = 4, .at_once = kBatch, .warm = 6},
+               {.name = "servers always busy", .max_staleness = 4, .at_once = 2 * kBatch, .warm = 12}});
+  const auto& in_turn = runs[0];
+  // At one load of the servers: never more completions with them than in a synchronous step.
+  const auto& gentle = runs[1];
+  EXPECT_LE(Measured::mean(gentle.since_begun), 0.85 * Measured::mean(in_turn.since_begun));
+  EXPECT_GE(gentle.prompts_a_second / in_turn.prompts_a_second, 2.5);
+  EXPECT_EQ(gentle.dropped, 0);
+  // As many prompts as training takes.
+  const auto& full = runs[2];
+  EXPECT_LE(full.step, 1.1 * 4.8);
+  EXPECT_GE(full.prompts_a_second / in_turn.prompts_a_second, 4.4);
+}
+
+TEST_F(AsyncPace, WhereTrainingIsNoBoundServersAnswerFiveTimesAsManyPrompts) {
+  constexpr double kTrain = 2.4 * kScale;
+  const auto runs = run_all({{.name = "in turn", .train_seconds = kTrain, .warm = 1, .counted = 4},
+                             {.name = "servers always busy",
+                              .max_staleness = 8,
+                              .at_once = 3 * kBatch,
+                              .train_seconds = kTrain,
+                              .warm = 6,
+                              .counted = 20}});
+  EXPECT_GE(runs[1].prompts_a_second / runs[0].prompts_a_second, 5);
+  EXPECT_LE(runs[1].staleness, 8);
+}
+
+TEST_F(AsyncPace, AtOneRateOfPromptsTheyAreTrainedSooner) {
+  // Prompts arrive one after another, at 95 % of the rate that is the most for the run in turn.
+  const Pace pace{kBatch, uneven_seconds, (kGenerateSeconds + kTrainSeconds) / kPrompts / 0.95};
+  const auto runs = run_all(
+      {{.name = "in turn", .pace = pace, .warm = 2, .counted = 7},
+       {.name = "beside", .max_staleness = 4, .at_once = kBatch, .pace = pace, .warm = 2, .counted = 7}});
+  const auto& in_turn = runs[0];
+  const auto& beside = runs[1];
+  EXPECT_NEAR(beside.prompts_a_second / in_turn.prompts_a_second, 1, 0.1) << "the same load";
+  EXPECT_LE(Measured::mean(beside.since_arrival), 0.9 * Measured::mean(in_turn.since_arrival));
+  EXPECT_LE(Measured::p95(beside.since_arrival), Measured::p95(in_turn.since_arrival));
+  EXPECT_EQ(beside.dropped, 0);
+}
 
 /// Never answers, and breaks in the end.
 class StuckGenerator : public rollout::Generator {
@@ -80,104 +198,9 @@ class StuckGenerator : public rollout::Generator {
   double begin_ = clock_.now();
 };
 
-template <class G>
-class SamplerOf : public PolicySampler {
- public:
-  void hand_over(const model::Transformer&, int64_t version) override { handed_ = version; }
-  Result<std::optional<int64_t>> adopt() override {
-    const int64_t handed = handed_.exchange(-1);
-    if (handed < 0) return std::nullopt;
-    generator_.set_version(handed);
-    return handed;
-  }
-  rollout::Generator& generator() override { return generator_; }
-  bool embedded() const override { return false; }
-
- private:
-  std::atomic<int64_t> handed_ = -1;
-  G generator_;
-};
-
-constexpr const char* kJob = R"([model]
-path = "tiny"
-[data]
-task = "addition"
-prompts = 4
-[[reward]]
-kind = "regex"
-pattern = "e"
-[generation]
-completions = 2
-max_new_tokens = 6
-max_running = 64
-[lora]
-rank = 2
-[async]
-enabled = true
-)";
-
-/// What asynchronous rollouts need, over a tiny model.
-struct Rig {
-  Rig(const std::filesystem::path& folder, std::unique_ptr<PolicySampler> sampler,
-      const config::Overrides& overrides)
-      : job(value_or_throw(parse_job(kJob, "job.toml", folder, overrides))),
-        actor(value_or_throw(Actor::load(job))),
-        encoder(value_or_throw(PromptEncoder::make(value_or_throw(text::Tokenizer::load(job.model.path))))),
-        data(value_or_throw(open_training_data(job))),
-        stream(*data, encoder, {0, true, 100, false}),
-        rewards(value_or_throw(make_rewards(job.rewards))),
-        progress(out, clock, {}),
-        rollouts({job, actor, encoder, stream, rewards, progress, clock}, std::move(sampler)) {
-    value_or_throw(rollouts.start({}, 0));
-  }
-
-  Job job;
-  Actor actor;
-  PromptEncoder encoder;
-  decltype(value_or_throw(open_training_data(std::declval<Job>()))) data;
-  PromptStream stream;
-  tasks::RewardList rewards;
-  SteadyClock clock;
-  std::ostringstream out;
-  metrics::Progress progress;
-  AsyncRollouts rollouts;
-};
-
-/// Mean seconds of the last `counted` of some steps.
-double step_seconds(const std::filesystem::path& folder, int64_t max_staleness, int64_t steps,
-                    int64_t counted) {
-  Rig rig(folder, std::make_unique<SamplerOf<PacedGenerator>>(),
-          {{"async.max_staleness", std::to_string(max_staleness)}});
-  double begin = 0;
-  for (int64_t step = 0; step < steps; ++step) {
-    if (step == steps - counted) begin = rig.clock.now();
-    metrics::Record record;
-    const auto batch = value_or_throw(rig.rollouts.next(record));
-    EXPECT_EQ(batch.groups.size(), 4U);
-    EXPECT_LE(*record.get("sample/staleness_max"), static_cast<double>(max_staleness));
-    sleep_for(kTrainSeconds);
-    value_or_throw(rig.rollouts.trained(step + 1));
-  }
-  return (rig.clock.now() - begin) / static_cast<double>(counted);
-}
-
-TEST(AsyncPace, GenerationNeverWaitsForTraining) {
-  const ScratchFolder scratch;
-  write_tiny_model(scratch.path() / "tiny");
-  const double in_turn = step_seconds(scratch.path(), 0, 5, 4);
-  const double beside = step_seconds(scratch.path(), 4, 18, 12);
-  RecordProperty("in_turn_s", std::to_string(in_turn));
-  RecordProperty("beside_s", std::to_string(beside));
-  EXPECT_GE(in_turn, kGenerateSeconds + kTrainSeconds);
-  EXPECT_LE(beside, 1.1 * kTrainSeconds) << "the trainer's own time";
-  EXPECT_GE(in_turn / beside, 4.5);
-}
-
-TEST(AsyncPace, Fault8AStallSaysWhoWaitsForWhat) {
+TEST_F(AsyncPace, Fault8AStallSaysWhoWaitsForWhat) {
   // The asynchronous trainer idles after the start and says nothing [verl 3895].
-  const ScratchFolder scratch;
-  write_tiny_model(scratch.path() / "tiny");
-  Rig rig(scratch.path(), std::make_unique<SamplerOf<StuckGenerator>>(), {{"async.stall_seconds", "0.1"}});
+  Rig rig(scratch_.path(), std::make_unique<SamplerOf<StuckGenerator>>(), {{"async.stall_seconds", "0.1"}});
   metrics::Record record;
   const auto batch = rig.rollouts.next(record);
   ASSERT_FALSE(batch);  // and never waits for a generator that has died
