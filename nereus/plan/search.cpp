@@ -99,14 +99,16 @@ class Search {
 
   SearchResult run(const Plan* current) {
     if (current != nullptr) consider_current(*current);
+    std::vector<Shared> shared;
     for (const std::vector<int32_t>& devices : shared_pools(cluster_)) {
-      if (!expired()) share(offer(devices));
+      if (!expired()) shared.push_back(look_at(offer(devices)));
     }
     if (options_.separate_pools) {
       for (const auto& split : splits(cluster_)) {
         if (!expired()) separate(*pools_.front(), split);
       }
     }
+    for (Shared& pool : shared) share(pool);
     result_.complete = result_.complete && !expired();
     explain_all();
     return std::move(result_);
@@ -159,16 +161,29 @@ class Search {
     }
   }
 
-  /// All stages take turns on one pool: what few options give bounds what more have to be seen of.
-  void share(const Offers& offers) {
-    std::vector<const Option*> best;  // of this pool, if it has the best
-    for (const size_t count : kFew) improve(taking_turns(offers, count), best);
-    if (improve(taking_turns(offers, kAll), best)) return;
+  /// A pool on which all stages take turns, and the best there so far.
+  struct Shared {
+    const Offers& offers;
+    std::vector<const Option*> best;
+  };
+
+  /// First looks: what few options give bounds what more have to be seen of.
+  Shared look_at(const Offers& offers) {
+    Shared pool{offers, {}};
+    for (const size_t count : kFew) improve(taking_turns(offers, count), pool.best);
+    return pool;
+  }
+
+  /// All options, once everything else has bounded them.
+  void share(Shared& pool) {
+    const Offers& offers = pool.offers;
+    polish(offers, pool.best);
+    if (improve(taking_turns(offers, kAll), pool.best)) return;
     result_.complete = false;
     for (const Grid* grid : grids_of(offers)) {
-      if (!expired()) improve(alike(offers, *grid), best);
+      if (!expired()) improve(alike(offers, *grid), pool.best);
     }
-    polish(offers, best);
+    polish(offers, pool.best);
   }
 
   /// Whether the combinations of the choices were searched exactly. `best` becomes the best new one.
@@ -209,8 +224,7 @@ class Search {
     return choices;
   }
 
-  /// Where a beam has cut: all options of one model at a time beside the others as they are, as long as that
-  /// helps.
+  /// All options of one model at a time beside the others as they are, as long as that helps.
   void polish(const Offers& offers, std::vector<const Option*>& best) {
     for (int32_t round = 0; round < kRounds && !best.empty() && !expired(); ++round) {
       const std::vector<const Option*> before = best;
