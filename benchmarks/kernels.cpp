@@ -42,21 +42,22 @@ std::vector<PackedWeights> layers(int64_t in, int64_t out, Element element) {
   return result;
 }
 
-/// Arguments: rows, in, out, bf16.
+/// Arguments: rows, in, out, 0 for fp32, 1 for bf16, 2 for fp32 of high precision.
 void packed_product(benchmark::State& state) {
   const int64_t m = state.range(0), k = state.range(1), n = state.range(2);
-  const auto weights = layers(k, n, state.range(3) != 0 ? Element::bf16 : Element::f32);
+  const auto weights = layers(k, n, state.range(3) == 1 ? Element::bf16 : Element::f32);
+  const Precision precision = state.range(3) == 2 ? Precision::high : Precision::highest;
   auto x = values(m * k), y = values(m * n);
   size_t layer = 0;
   for (auto _ : state) {
-    weights[layer].multiply(view(x, m, k), view(y, m, n));
+    weights[layer].multiply(view(x, m, k), view(y, m, n), 0, precision);
     layer = (layer + 1) % weights.size();
   }
   report(state, m * k * n, weights[0].bytes());
 }
 
 void products(benchmark::internal::Benchmark* benchmark) {
-  for (const int64_t bf16 : {0, 1}) {
+  for (const int64_t bf16 : {0, 1, 2}) {
     if (bf16 != 0 && !has_fast_bf16()) continue;
     for (const int64_t m : {1, 8, 32, 64, 256, 1024}) {
       benchmark->Args({m, 576, 960, bf16})->Args({m, 576, 576, bf16})->Args({m, 576, 3072, bf16});
@@ -86,18 +87,19 @@ BENCHMARK(library_product)
     ->UseRealTime()
     ->MinTime(0.1);
 
-/// Arguments: rows, which of forward x·Wᵀ, dx = dy·W, dW += dyᵀ·x.
+/// Arguments: rows, which of forward x·Wᵀ, dx = dy·W, dW += dyᵀ·x, precision.
 void plain_product(benchmark::State& state) {
+  const Precision precision = state.range(2) != 0 ? Precision::high : Precision::highest;
   const int64_t m = state.range(0), k = 576, n = 3072;
   auto x = values(m * k), y = values(m * n), w = values(k * n);
   for (auto _ : state) {
-    if (state.range(1) == 0) gemm(view(x, m, k), view(w, n, k).transposed(), view(y, m, n));
-    if (state.range(1) == 1) gemm(view(y, m, n), view(w, n, k), view(x, m, k));
-    if (state.range(1) == 2) gemm(view(y, m, n).transposed(), view(x, m, k), view(w, n, k), 1.0F);
+    if (state.range(1) == 0) gemm(view(x, m, k), view(w, n, k).transposed(), view(y, m, n), 0, precision);
+    if (state.range(1) == 1) gemm(view(y, m, n), view(w, n, k), view(x, m, k), 0, precision);
+    if (state.range(1) == 2) gemm(view(y, m, n).transposed(), view(x, m, k), view(w, n, k), 1, precision);
   }
   report(state, m * k * n, 0);
 }
-BENCHMARK(plain_product)->ArgsProduct({{256, 1024}, {0, 1, 2}})->UseRealTime()->MinTime(0.1);
+BENCHMARK(plain_product)->ArgsProduct({{256, 2048}, {0, 1, 2}, {0, 1}})->UseRealTime()->MinTime(0.1);
 
 const AttentionShape kShape{9, 3, 64, 0.125F};
 

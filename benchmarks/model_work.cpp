@@ -13,6 +13,7 @@
 
 #include "nereus/base/random.h"
 #include "nereus/generation/engine.h"
+#include "nereus/ops/product.h"
 #include "nereus/train/optimizer.h"
 #include "nereus/train/packing.h"
 
@@ -160,7 +161,10 @@ int run(int argc, char** argv) {
   train_app->add_option("--batch", train.batch)->check(CLI::PositiveNumber);
   train_app->add_option("--length", train.length)->check(CLI::PositiveNumber);
   train_app->add_option("--steps", train.steps);
+  std::string precision = "highest";
+  app.add_option("--matmul-precision", precision)->check(CLI::IsMember({"highest", "high"}));
   CLI11_PARSE(app, argc, argv);
+  if (precision == "high") ops::set_matmul_precision(kernels::Precision::high);
   const Status done = decode_app->parsed() ? run_decode(decode) : run_train(train);
   if (!done) fmt::print(stderr, "model_work: {}\n", done.error().message);
   return done ? 0 : 1;

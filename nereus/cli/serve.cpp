@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "nereus/cli/commands.h"
+#include "nereus/kernels/matrix.h"
 #include "nereus/runtime/serve_job.h"
 
 namespace nereus::cli {
@@ -12,7 +13,7 @@ namespace {
 
 struct Options {
   runtime::ServeCommand command;
-  std::string dtype = "f32", token_env;
+  std::string dtype = "f32", precision = "highest", token_env;
   std::vector<std::string> adapters;
 };
 
@@ -27,6 +28,7 @@ Status add_adapter(runtime::ServeCommand& command, const std::string& text) {
 
 int run(Options& options) {
   options.command.bf16 = options.dtype == "bf16";
+  if (options.precision == "high") options.command.matmul_precision = kernels::Precision::high;
   for (const auto& text : options.adapters)
     if (auto status = add_adapter(options.command, text); !status) return report(status), kUsage;
   auto token = token_of(options.token_env);
@@ -39,6 +41,13 @@ void add_engine(CLI::App& serve, Options& options) {
   auto& command = options.command;
   serve.add_option("--dtype", options.dtype, "Arithmetic: f32, or bf16 where the processor has it")
       ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
+  serve
+      .add_option(
+          "--matmul-precision", options.precision,
+          "Products of many rows in f32: highest is fp32; high is faster on processors with AMX and as exact "
+          "as 16 significant bits")
+      ->check(CLI::IsMember({"highest", "high"}))
       ->capture_default_str();
   serve.add_option("--threads", command.threads, "Threads that compute; 0: as many as the process may use")
       ->check(CLI::NonNegativeNumber);

@@ -210,10 +210,10 @@ bool library_has_tiles() {
   return uses(dnnl::cpu_isa::avx512_core_amx);
 }
 
-void gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta) {
+void gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta, Precision precision) {
   if (c.rows == 0 || c.cols == 0) return;
   if (a.cols == 0) return scale_all(c, beta);
-  if (split_gemm_pays(c.rows, a.cols, c.cols)) return split_gemm(a, b, c, beta, library_gemm);
+  if (split_gemm_pays(c.rows, a.cols, c.cols)) return split_gemm(a, b, c, beta, precision, library_gemm);
   library_gemm(a, b, c, beta);
 }
 

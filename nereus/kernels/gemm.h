@@ -9,7 +9,8 @@ namespace nereus::kernels {
 
 /// c = a · b + beta · c, fp32. Shapes [m, k] · [k, n]; c is row-major; beta is 0 or 1. Uses all OpenMP
 /// threads; the result is the same for the same shapes and number of threads. Thread-safe.
-void gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta = 0.0F);
+void gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta = 0.0F,
+          Precision precision = Precision::highest);
 
 /// Weights of a linear layer, reordered once into the layout that the processor's matrix product reads
 /// fastest. Immutable after construction, so thread-safe.
@@ -23,7 +24,7 @@ class PackedWeights {
 
   /// y = x · Wᵀ + beta · y, x [m, in], y [m, out], both row-major with any row stride; beta is 0 or 1. With
   /// bf16 weights x is rounded to bf16 first; sums and y are fp32.
-  void multiply(ConstMatrix x, Matrix y, float beta = 0.0F) const;
+  void multiply(ConstMatrix x, Matrix y, float beta = 0.0F, Precision precision = Precision::highest) const;
 
   int64_t out() const;
   int64_t in() const;

@@ -24,6 +24,11 @@ using ConstMatrix = MatrixView<const float>;
 /// Type in which stored weights or keys and values are kept; sums are always fp32.
 enum class Element : uint8_t { f32, bf16 };
 
+/// How exact products of fp32 values are. `highest`: as products in fp32. `high`: where it is faster (AMX),
+/// each value counts as the sum of two bf16 values, which have 16 to 17 significant bits (fp32: 24, TF32:
+/// 11), and sums are fp32; elsewhere as `highest`. The terms are those of PyTorch's float32_matmul_precision.
+enum class Precision : uint8_t { highest, high };
+
 /// Whether products of bf16 weights run in hardware here (AVX512_BF16 or AMX); without it bf16 is correct
 /// but slow.
 bool has_fast_bf16();

@@ -196,7 +196,7 @@ void run(const PanelProduct& product, const Kernels& kernels, const Multiply& mu
 
 }  // namespace
 
-void PackedWeights::multiply(ConstMatrix x, Matrix y, float beta) const {
+void PackedWeights::multiply(ConstMatrix x, Matrix y, float beta, Precision precision) const {
   const State& state = *state_;
   if (y.rows == 0 || y.cols == 0) return;
   const bool accumulate = beta != 0, few = y.rows <= kStreamedRows;
@@ -211,7 +211,7 @@ void PackedWeights::multiply(ConstMatrix x, Matrix y, float beta) const {
     return run(product, kernels, kernels.multiply);
   }
   if (state.layout.element == Element::f32 && !few && split_gemm_pays(x.rows, state.in, state.out)) {
-    return split_gemm(x, state.groups(), y, beta, library_gemm);
+    return split_gemm(x, state.groups(), y, beta, precision, library_gemm);
   }
   if (state.library && !few) return library_multiply(state.blocked(), x.data, x.row_stride, y, accumulate);
   const PanelKernels& kernels = panel_kernels(best_isa());

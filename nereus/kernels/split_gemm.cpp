@@ -21,7 +21,6 @@ namespace {
 constexpr int64_t kMaxDepth = 768;
 constexpr int64_t kLeftBytes = int64_t{1} << 20;
 constexpr int64_t kRightBytes = int64_t{4} << 20;
-constexpr int64_t kPanelBytesPerStep = kSplitStepElements * 2;
 
 int64_t ceil_div(int64_t x, int64_t y) {
   return (x + y - 1) / y;
@@ -104,7 +103,7 @@ class Part {
 
  private:
   void multiply_depths(int64_t k, int64_t depth, float beta) {
-    const int64_t panel_bytes = ceil_div(depth, kSplitDepth) * kPanelBytesPerStep;
+    const int64_t panel_bytes = ceil_div(depth, kSplitDepth) * kernels_.step_elements() * 2;
     const int64_t rows = run_length(c_.rows, kLeftBytes / panel_bytes * kSplitLines, kSplitLines);
     const int64_t columns = run_length(c_.cols, kRightBytes / panel_bytes * kSplitLines, kSplitLines);
     bool left_finite = true;
@@ -130,7 +129,7 @@ class Part {
 
   /// False where a value has no parts.
   bool pack_right(const RightBlock& b) {
-    const int64_t panel_elements = ceil_div(b.depth, kSplitDepth) * kSplitStepElements;
+    const int64_t panel_elements = ceil_div(b.depth, kSplitDepth) * kernels_.step_elements();
     bool finite = true;
     b.for_each_group([&](ConstMatrix group, int64_t first) {
       const SplitSource source{group.data, group.col_stride, group.row_stride, group.cols, group.rows};
@@ -193,9 +192,10 @@ bool split_gemm_pays(int64_t m, int64_t k, int64_t n) {
   return m >= 128 && n >= 96 && k >= 64 && has_tiles();
 }
 
-void split_gemm(ConstMatrix a, const ColumnGroups& b, Matrix c, float beta, DenseProduct plain) {
+void split_gemm(ConstMatrix a, const ColumnGroups& b, Matrix c, float beta, Precision precision,
+                DenseProduct plain) {
 #ifdef __x86_64__
-  const SplitKernels& kernels = amx::split_kernels();
+  const SplitKernels& kernels = amx::split_kernels(precision);
 #else
   const SplitKernels kernels;
 #endif

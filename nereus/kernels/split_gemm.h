@@ -17,13 +17,15 @@ struct ColumnGroups {
 /// Whether split_gemm runs here and is faster than oneDNN's fp32 product [m, k] · [k, n].
 bool split_gemm_pays(int64_t m, int64_t k, int64_t n);
 
-/// c = a · b + beta · c as accurate as an fp32 product, from products of bf16 tiles (AMX). Values below about
-/// 1e-33 lose bits. Blocks with infinities or NaN go to `plain`, which may be called from several threads at
-/// once. Bits of the result don't depend on the number of threads. Thread-safe. REQUIRES: has_tiles(), no
-/// empty size, beta 0 or 1.
-void split_gemm(ConstMatrix a, const ColumnGroups& b, Matrix c, float beta, DenseProduct plain);
-inline void split_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta, DenseProduct plain) {
-  split_gemm(a, ColumnGroups{b, b.cols, 0}, c, beta, plain);
+/// c = a · b + beta · c as accurate as `precision` says, from products of bf16 tiles (AMX). Values below
+/// about 1e-33 lose bits. Blocks with infinities or NaN go to `plain`, which may be called from several
+/// threads at once. Bits of the result don't depend on the number of threads. Thread-safe. REQUIRES:
+/// has_tiles(), no empty size, beta 0 or 1.
+void split_gemm(ConstMatrix a, const ColumnGroups& b, Matrix c, float beta, Precision precision,
+                DenseProduct plain);
+inline void split_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta, Precision precision,
+                       DenseProduct plain) {
+  split_gemm(a, ColumnGroups{b, b.cols, 0}, c, beta, precision, plain);
 }
 
 }  // namespace nereus::kernels

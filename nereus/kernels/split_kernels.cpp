@@ -8,8 +8,10 @@ namespace {
 
 constexpr int64_t kTile = 16;  ///< rows of a tile, and 32-bit words of a row
 constexpr int64_t kTileElements = 2 * kTile * kTile;
-constexpr int64_t kParts = 3;
 constexpr int64_t kRowBytes = 64;
+
+template <int Parts>
+constexpr int64_t step_elements = kSplitLines* kSplitDepth* Parts;
 
 // --- packing
 
@@ -42,19 +44,22 @@ Ints paired(Floats low, Floats high) {
 }
 
 /// Rows of 16 words, for each part.
+template <int Parts>
 struct Words {
-  Ints part[kParts][kTile];
+  Ints part[Parts][kTile];
 };
 
 /// Splits the values of two vectors a row; NaN in `check` shows values that have no parts.
-[[gnu::always_inline]] inline void split(Floats low, Floats high, int64_t row, Words& words, Floats& check) {
+template <int Parts>
+[[gnu::always_inline]] inline void split(Floats low, Floats high, int64_t row, Words<Parts>& words,
+                                         Floats& check) {
   const Floats low1 = rounded(low), high1 = rounded(high);
   const Floats low_rest = low - low1, high_rest = high - high1;
   const Floats low2 = rounded(low_rest), high2 = rounded(high_rest);
   const Floats low3 = low_rest - low2, high3 = high_rest - high2;
   words.part[0][row] = paired(low1, high1);
   words.part[1][row] = paired(low2, high2);
-  words.part[2][row] = paired(low3, high3);
+  if constexpr (Parts == 3) words.part[2][row] = paired(low3, high3);
   check += low3 + high3;
 }
 
@@ -115,7 +120,8 @@ void fetch_ahead(const float* row) {
 
 /// Reads up to 16 lines by 32 depths: a row of words for each line where depths lie side by side, else for
 /// each pair of depths.
-[[gnu::always_inline]] inline void read_tile(const SplitSource& tile, Words& words, Floats& check) {
+template <int Parts>
+[[gnu::always_inline]] inline void read_tile(const SplitSource& tile, Words<Parts>& words, Floats& check) {
   if (tile.depth_stride == 1) {
     const __mmask16 low = lanes(tile.depth), high = lanes(tile.depth - kTile);
     for (int64_t i = 0; i < kTile; ++i) {
@@ -137,14 +143,15 @@ void fetch_ahead(const float* row) {
 }
 
 /// Packs one step of one panel.
+template <int Parts>
 void pack_step(const SplitSource& step, bool transposed, uint16_t* packed, Floats& check) {
   for (int64_t half = 0; half < 2; ++half) {
     SplitSource tile = step;
     tile.data += half * kTile * step.line_stride;
     tile.lines -= half * kTile;
-    Words words;
+    Words<Parts> words;
     read_tile(tile, words, check);
-    for (int64_t part = 0; part < kParts; ++part) {
+    for (int64_t part = 0; part < Parts; ++part) {
       if (transposed) transpose(words.part[part]);
       uint16_t* to = packed + (2 * part + half) * kTileElements;
       for (int64_t i = 0; i < kTile; ++i) *reinterpret_cast<Ints*>(to + i * 2 * kTile) = words.part[part][i];
@@ -152,6 +159,7 @@ void pack_step(const SplitSource& step, bool transposed, uint16_t* packed, Float
   }
 }
 
+template <int Parts>
 bool pack(const SplitSource& source, bool transposed, uint16_t* packed) {
   const int64_t panels = (source.lines + kSplitLines - 1) / kSplitLines;
   const int64_t steps = (source.depth + kSplitDepth - 1) / kSplitDepth;
@@ -161,7 +169,7 @@ bool pack(const SplitSource& source, bool transposed, uint16_t* packed) {
     const SplitSource part{source.data + line * source.line_stride + depth * source.depth_stride,
                            source.line_stride, source.depth_stride, source.lines - line,
                            source.depth - depth};
-    pack_step(part, transposed, packed + (panel * steps + step) * kSplitStepElements, check);
+    pack_step<Parts>(part, transposed, packed + (panel * steps + step) * step_elements<Parts>, check);
   };
   // Reads go along the rows in memory.
   if (source.depth_stride == 1) {
@@ -177,11 +185,13 @@ bool pack(const SplitSource& source, bool transposed, uint16_t* packed) {
 }
 
 // Rows of the left factor's tiles are lines, those of the right factor's are pairs of depths.
+template <int Parts>
 bool pack_left(const SplitSource& source, uint16_t* packed) {
-  return pack(source, source.depth_stride != 1, packed);
+  return pack<Parts>(source, source.depth_stride != 1, packed);
 }
+template <int Parts>
 bool pack_right(const SplitSource& source, uint16_t* packed) {
-  return pack(source, source.depth_stride == 1, packed);
+  return pack<Parts>(source, source.depth_stride == 1, packed);
 }
 
 // --- multiplying
@@ -260,21 +270,26 @@ struct Next {
 
 /// Adds the products of parts that fp32 can tell from zero beside the greatest; each time only one factor's
 /// tiles are replaced.
+template <int Parts>
 void add_steps(const uint16_t* left, const uint16_t* right, int64_t steps, const Patch& patch, Next next) {
-  for (int64_t k = 0; k < steps; ++k, left += kSplitStepElements, right += kSplitStepElements) {
+  for (int64_t k = 0; k < steps; ++k, left += step_elements<Parts>, right += step_elements<Parts>) {
     patch.fetch(k, steps);
     next.fetch(k);
     load_left(left, 0);
-    load_right(right, 2);
-    add_products();
+    if constexpr (Parts == 3) {
+      load_right(right, 2);
+      add_products();
+    }
     load_right(right, 1);
     add_products();
     load_left(left, 1);
-    add_products();
+    if constexpr (Parts == 3) add_products();
     load_right(right, 0);
     add_products();
-    load_left(left, 2);
-    add_products();
+    if constexpr (Parts == 3) {
+      load_left(left, 2);
+      add_products();
+    }
     load_left(left, 0);
     add_products();
   }
@@ -295,10 +310,11 @@ void put_sums(const float* sums, const Patch& patch, bool add) {
   }
 }
 
+template <int Parts>
 void multiply_patch(const uint16_t* left, const uint16_t* right, int64_t steps, const Patch& patch, bool add,
                     Next next) {
   zero_sums();
-  add_steps(left, right, steps, patch, next);
+  add_steps<Parts>(left, right, steps, patch, next);
   if (!add && patch.rows == kSplitLines && patch.columns == kSplitLines) {
     return store_sums(patch.c, patch.c_stride * 4);
   }
@@ -308,22 +324,23 @@ void multiply_patch(const uint16_t* left, const uint16_t* right, int64_t steps, 
   put_sums(sums, patch, add);
 }
 
+template <int Parts>
 void multiply(const SplitBlock& block) {
   const TileShapes shapes;
   asm volatile("" : : "r"(&shapes) : "memory");  // tile loads are not seen to read memory
   _tile_loadconfig(&shapes);
-  const int64_t panel = block.steps * kSplitStepElements;
+  const int64_t panel = block.steps * step_elements<Parts>;
   // Each block of rows fetches its share of the right factor's next panel.
   const int64_t blocks = (block.rows + kSplitLines - 1) / kSplitLines;
-  const int64_t share = (kSplitStepElements * 2 / kRowBytes + blocks - 1) / blocks * kRowBytes;
+  const int64_t share = (step_elements<Parts> * 2 / kRowBytes + blocks - 1) / blocks * kRowBytes;
   for (int64_t j = 0; j < block.columns; j += kSplitLines) {
     for (int64_t i = 0; i < block.rows; i += kSplitLines) {
       const Patch patch{block.c + i * block.c_stride + j, block.c_stride, lesser(kSplitLines, block.rows - i),
                         lesser(kSplitLines, block.columns - j)};
       const uint16_t* right = block.right + j / kSplitLines * panel;
       const auto* next = reinterpret_cast<const char*>(right + panel) + i / kSplitLines * share * block.steps;
-      multiply_patch(block.left + i / kSplitLines * panel, right, block.steps, patch, block.accumulate,
-                     {next, share});
+      multiply_patch<Parts>(block.left + i / kSplitLines * panel, right, block.steps, patch, block.accumulate,
+                            {next, share});
     }
   }
   _tile_release();
@@ -331,9 +348,10 @@ void multiply(const SplitBlock& block) {
 
 }  // namespace
 
-const SplitKernels& split_kernels() {
-  static constexpr SplitKernels kernels{pack_left, pack_right, multiply};
-  return kernels;
+const SplitKernels& split_kernels(Precision precision) {
+  static constexpr SplitKernels three{3, pack_left<3>, pack_right<3>, multiply<3>};
+  static constexpr SplitKernels two{2, pack_left<2>, pack_right<2>, multiply<2>};
+  return precision == Precision::highest ? three : two;
 }
 
 }  // namespace nereus::kernels::amx

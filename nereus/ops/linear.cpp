@@ -12,9 +12,9 @@
 
 #include <optional>
 
-#include "nereus/kernels/gemm.h"
 #include "nereus/kernels/rows.h"
 #include "nereus/ops/layers.h"
+#include "nereus/ops/product.h"
 #include "nereus/ops/view.h"
 
 namespace nereus::ops {
@@ -41,9 +41,8 @@ void add_low_rank(const at::Tensor& h, const at::Tensor& b, const std::vector<Lo
                   at::Tensor& y) {
   const int64_t rank = b.size(1);
   for (const LowRankPart& p : parts)
-    kernels::gemm(columns(const_view(h), p.a_begin, rank),
-                  rows(const_view(b), p.b_begin, p.out_rows).transposed(),
-                  columns(view(y), p.out_begin, p.out_rows), 1.0F);
+    product(columns(const_view(h), p.a_begin, rank), rows(const_view(b), p.b_begin, p.out_rows).transposed(),
+            columns(view(y), p.out_begin, p.out_rows), 1.0F);
 }
 
 /// Gradients of the stacked B, and of h before scaling.
@@ -54,9 +53,9 @@ std::pair<at::Tensor, at::Tensor> low_rank_backward(const at::Tensor& h, const a
   const int64_t rank = b.size(1);
   for (const LowRankPart& p : parts) {
     const auto dy_part = columns(const_view(dy), p.out_begin, p.out_rows);
-    kernels::gemm(dy_part.transposed(), columns(const_view(h), p.a_begin, rank),
-                  rows(view(db), p.b_begin, p.out_rows));
-    kernels::gemm(dy_part, rows(const_view(b), p.b_begin, p.out_rows), columns(view(dh), p.a_begin, rank));
+    product(dy_part.transposed(), columns(const_view(h), p.a_begin, rank),
+            rows(view(db), p.b_begin, p.out_rows));
+    product(dy_part, rows(const_view(b), p.b_begin, p.out_rows), columns(view(dh), p.a_begin, rank));
   }
   dh.mul_(scale);
   return {db, dh};
@@ -115,10 +114,10 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     at::Tensor inverse_rms, h;
     const at::Tensor x = maker.make(source, norm, &inverse_rms);
     at::Tensor y = at::empty({x.size(0), weight.size(0)}, x.options());
-    kernels::gemm(const_view(x), const_view(weight).transposed(), view(y));
+    product(const_view(x), const_view(weight).transposed(), view(y));
     if (a.defined()) {
       h = at::empty({x.size(0), a.size(0)}, x.options());
-      kernels::gemm(const_view(x), const_view(a).transposed(), view(h));
+      product(const_view(x), const_view(a).transposed(), view(h));
       h.mul_(scale);
       add_low_rank(h, b, parts, y);
     }
@@ -146,18 +145,18 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
       std::tie(db, dh) =
           low_rank_backward(h, b, dy, parts, static_cast<float>(ctx->saved_data["scale"].toDouble()));
       da = at::empty_like(a);
-      kernels::gemm(const_view(dh).transposed(), const_view(x), view(da));
+      product(const_view(dh).transposed(), const_view(x), view(da));
     }
     if (wants_weight) {
       dweight = at::empty_like(weight);
-      kernels::gemm(const_view(dy).transposed(), const_view(x), view(dweight));
+      product(const_view(dy).transposed(), const_view(x), view(dweight));
     }
     if (ctx->needs_input_grad(0) || wants_norm) {
       at::Tensor dx = x.defined() && x.is_alias_of(source) ? at::empty_like(x)
                       : x.defined()                        ? x  // no longer needed
                                     : at::empty({dy.size(0), weight.size(1)}, dy.options());
-      kernels::gemm(const_view(dy), const_view(weight), view(dx));
-      if (a.defined()) kernels::gemm(const_view(dh), const_view(a), view(dx), 1.0F);
+      product(const_view(dy), const_view(weight), view(dx));
+      if (a.defined()) product(const_view(dh), const_view(a), view(dx), 1.0F);
       if (wants_norm) dnorm = at::zeros_like(norm);
       dsource = maker.backward(source, norm, inverse_rms, dx, dnorm);
     }

@@ -12,8 +12,8 @@
 
 #include <algorithm>
 
-#include "nereus/kernels/gemm.h"
 #include "nereus/kernels/rows.h"
+#include "nereus/ops/product.h"
 #include "nereus/ops/view.h"
 
 namespace nereus::ops {
@@ -30,7 +30,7 @@ void for_each_chunk(const at::Tensor& hidden, const at::Tensor& head, int64_t ch
   for (int64_t begin = 0; begin < tokens; begin += chunk) {
     const int64_t count = std::min(chunk, tokens - begin);
     const kernels::Matrix logits = rows(view(buffer), 0, count);
-    kernels::gemm(rows(const_view(hidden), begin, count), const_view(head).transposed(), logits);
+    product(rows(const_view(hidden), begin, count), const_view(head).transposed(), logits);
     body(begin, count, logits);
   }
 }
@@ -61,7 +61,7 @@ struct LogprobFunction : torch::autograd::Function<LogprobFunction> {
       kernels::chosen_logprob_backward(logits, target + begin, inverse,
                                        logsumexp.const_data_ptr<float>() + begin,
                                        ones.const_data_ptr<float>(), nullptr, nullptr);
-      kernels::gemm(as_const(logits), const_view(head), rows(view(row_gradient), begin, count));
+      product(as_const(logits), const_view(head), rows(view(row_gradient), begin, count));
     });
     ctx->saved_data["chunk"] = options.chunk;
     ctx->saved_data["inverse"] = static_cast<double>(inverse);
@@ -80,18 +80,17 @@ struct LogprobFunction : torch::autograd::Function<LogprobFunction> {
     const float inverse = static_cast<float>(ctx->saved_data["inverse"].toDouble());
     at::Tensor dhidden = at::empty_like(hidden), dhead;
     if (ctx->needs_input_grad(1)) dhead = at::zeros_like(head);
-    for_each_chunk(hidden, head, ctx->saved_data["chunk"].toInt(),
-                   [&](int64_t begin, int64_t count, kernels::Matrix logits) {
-                     kernels::chosen_logprob_backward(
-                         logits, targets.const_data_ptr<int32_t>() + begin, inverse,
-                         logsumexp.const_data_ptr<float>() + begin, dlogprob.const_data_ptr<float>() + begin,
-                         dentropy.defined() ? data_or_null(entropy, begin) : nullptr,
-                         data_or_null(dentropy, begin));
-                     kernels::gemm(as_const(logits), const_view(head), rows(view(dhidden), begin, count));
-                     if (dhead.defined())
-                       kernels::gemm(as_const(logits).transposed(), rows(const_view(hidden), begin, count),
-                                     view(dhead), 1.0F);
-                   });
+    for_each_chunk(
+        hidden, head, ctx->saved_data["chunk"].toInt(),
+        [&](int64_t begin, int64_t count, kernels::Matrix logits) {
+          kernels::chosen_logprob_backward(
+              logits, targets.const_data_ptr<int32_t>() + begin, inverse,
+              logsumexp.const_data_ptr<float>() + begin, dlogprob.const_data_ptr<float>() + begin,
+              dentropy.defined() ? data_or_null(entropy, begin) : nullptr, data_or_null(dentropy, begin));
+          product(as_const(logits), const_view(head), rows(view(dhidden), begin, count));
+          if (dhead.defined())
+            product(as_const(logits).transposed(), rows(const_view(hidden), begin, count), view(dhead), 1.0F);
+        });
     return {dhidden, dhead, {}, {}, {}};
   }
 };

@@ -3,6 +3,7 @@
 #include <ATen/ops/empty.h>
 
 #include "nereus/kernels/rows.h"
+#include "nereus/ops/product.h"
 #include "nereus/ops/view.h"
 
 namespace nereus::ops {
@@ -29,7 +30,7 @@ PackedLinear::PackedLinear(const at::Tensor& weight, kernels::Element element)
 
 at::Tensor PackedLinear::forward(const at::Tensor& x) const {
   at::Tensor y = at::empty({x.size(0), out()}, x.options());
-  weights_.multiply(const_view(x), view(y));
+  weights_.multiply(const_view(x), view(y), 0, matmul_precision());
   return y;
 }
 

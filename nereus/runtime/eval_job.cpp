@@ -7,6 +7,7 @@
 
 #include "nereus/base/clock.h"
 #include "nereus/metrics/count_progress.h"
+#include "nereus/ops/product.h"
 #include "nereus/runtime/actor.h"
 #include "nereus/runtime/evaluation.h"
 #include "nereus/runtime/job_file.h"
@@ -52,6 +53,7 @@ Result<Evaluation> evaluate(const EvalCommand& command) {
   if (!subject) return pass(subject);
   const Job& job = subject->job;
   use_threads(job.run.threads);
+  ops::set_matmul_precision(job.run.matmul_precision);
   auto held_out = open_held_out_data(job);
   if (!held_out) return pass(held_out);
   auto rewards = make_rewards(job.rewards);

@@ -8,6 +8,7 @@
 
 #include "nereus/base/clock.h"
 #include "nereus/metrics/count_progress.h"
+#include "nereus/ops/product.h"
 #include "nereus/runtime/actor.h"
 #include "nereus/runtime/prompts.h"
 #include "nereus/runtime/sampling.h"
@@ -28,6 +29,7 @@ struct Writer {
 
 Result<Writer> load(const GenerateCommand& command) {
   use_threads(command.threads);
+  ops::set_matmul_precision(command.matmul_precision);
   auto tokenizer = text::Tokenizer::load(command.model);
   if (!tokenizer) return pass(tokenizer);
   auto encoder = PromptEncoder::make(std::move(*tokenizer), command.system);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nereus/base/result.h"
+#include "nereus/kernels/matrix.h"
 #include "nereus/rollout/types.h"
 
 namespace nereus::runtime {
@@ -24,6 +25,7 @@ struct GenerateCommand {
   int64_t max_running = 64;
   int64_t kv_memory_mb = 1024;
   int64_t threads = 0;
+  kernels::Precision matmul_precision = kernels::Precision::highest;
   rollout::SamplingOptions sampling{};
   std::vector<std::string> stop{};
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nereus/generation/engine.h"
+#include "nereus/kernels/matrix.h"
 #include "nereus/model/lora.h"
 #include "nereus/rl/correction.h"
 #include "nereus/rollout/types.h"
@@ -22,7 +23,8 @@ struct RunSection {
   std::filesystem::path folder = "runs";
   int64_t steps = 100;
   uint64_t seed = 0;
-  int64_t threads = 0;            ///< 0: as many as the process may use
+  int64_t threads = 0;  ///< 0: as many as the process may use
+  kernels::Precision matmul_precision = kernels::Precision::highest;
   int64_t checkpoint_every = 25;  ///< 0: only at the end
   int64_t keep_checkpoints = 2;   ///< 0: all
 };

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <thread>
 
+#include "nereus/ops/product.h"
 #include "nereus/runtime/actor.h"
 #include "nereus/runtime/fingerprint.h"
 #include "nereus/runtime/interrupt.h"
@@ -86,6 +87,7 @@ Status load_adapters(serving::EngineThread& engine, const ServeCommand& command)
 Status serve(const ServeCommand& command, std::ostream& out) {
   const Interrupt interrupt;
   use_threads(command.threads);
+  ops::set_matmul_precision(command.matmul_precision);
   auto fingerprint = model_fingerprint(command.model);
   if (!fingerprint) return pass(fingerprint);
   auto tokenizer = text::Tokenizer::load(command.model);

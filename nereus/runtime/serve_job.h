@@ -9,6 +9,7 @@
 
 #include "nereus/base/result.h"
 #include "nereus/http/server.h"
+#include "nereus/kernels/matrix.h"
 
 namespace nereus::runtime {
 
@@ -24,6 +25,7 @@ struct ServeCommand {
   bool prefix_cache = true;  ///< prompts that begin alike share keys and values
   bool bf16 = false;
   int64_t threads = 0;
+  kernels::Precision matmul_precision = kernels::Precision::highest;
   uint64_t seed = 0;  ///< of requests without one
   http::ServerOptions server{};
   double grace_seconds = 30;  ///< for running requests, after Ctrl-C

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "nereus/formats/atomic_file.h"
+#include "nereus/ops/product.h"
 #include "nereus/runtime/job_file.h"
 #include "nereus/runtime/train_loop.h"
 
@@ -42,6 +43,7 @@ Result<TrainOutcome> train(const TrainCommand& command) {
   if (folder->existed())
     if (auto status = check_same_job(*job, *folder); !status) return pass(status);
   use_threads(job->run.threads);
+  ops::set_matmul_precision(job->run.matmul_precision);
   const SteadyClock clock;
   metrics::Progress progress(std::cerr, clock, metrics::TerminalOptions::detect(STDERR_FILENO));
   progress.note("run: " + folder->path().string());

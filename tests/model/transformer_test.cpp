@@ -10,6 +10,7 @@
 #include <map>
 
 #include "nereus/base/json.h"
+#include "nereus/ops/product.h"
 #include "nereus/train/policy.h"
 #include "tests/golden/golden_file.h"
 
@@ -276,9 +277,24 @@ TEST(Packed, TakesOverWhatTrainingChanged) {
   }
 }
 
-TEST(SmolLm2, LogitsAndGradientsEqualTransformers) {
-  if (!std::filesystem::exists(golden::smollm2()))
-    GTEST_SKIP() << "no model: scripts/setup --model fetches it";
+/// Copies of the completion make products of many rows, which take other kernels, and change no mean.
+struct SmolLm2Case {
+  const char* name;
+  size_t copies;
+  kernels::Precision precision;
+};
+
+class SmolLm2 : public testing::TestWithParam<SmolLm2Case> {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(golden::smollm2()))
+      GTEST_SKIP() << "no model: scripts/setup --model fetches it";
+    ops::set_matmul_precision(GetParam().precision);
+  }
+  void TearDown() override { ops::set_matmul_precision(kernels::Precision::highest); }
+};
+
+TEST_P(SmolLm2, LogitsAndGradientsEqualTransformers) {
   const File golden(model_folder("smollm2") / "logits.safetensors");
   Transformer model = load(golden::smollm2());
   const std::vector<int32_t> ids = golden.ids("ids");
@@ -289,9 +305,11 @@ TEST(SmolLm2, LogitsAndGradientsEqualTransformers) {
   EXPECT_LT(relative_error(logits.logsumexp(1), golden.get("logsumexp")), kTolerance);
 
   model.train_all();
-  const train::PackedBatch batch = pack_all(as_group(ids, 1));
-  const at::Tensor logprob = train::Policy(model, 1.0F, true).forward(batch, false).logprob;
-  EXPECT_LT(relative_error(logprob, golden.get("logprobs")), kTolerance);
+  rollout::Group group = as_group(ids, 1);
+  group.completions.assign(GetParam().copies, group.completions.front());
+  const at::Tensor logprob = train::Policy(model, 1.0F, true).forward(pack_all(group), false).logprob;
+  for (const at::Tensor& copy : logprob.chunk(static_cast<int64_t>(GetParam().copies)))
+    EXPECT_LT(relative_error(copy, golden.get("logprobs")), kTolerance);
   (-logprob.mean()).backward();
   const auto grads = gradients(model);
   std::ifstream file(model_folder("smollm2") / "gradients.json");
@@ -309,6 +327,12 @@ TEST(SmolLm2, LogitsAndGradientsEqualTransformers) {
           << name;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Products, SmolLm2,
+                         testing::Values(SmolLm2Case{"few_rows", 1, kernels::Precision::highest},
+                                         SmolLm2Case{"many_rows", 8, kernels::Precision::highest},
+                                         SmolLm2Case{"many_rows_high", 8, kernels::Precision::high}),
+                         [](const auto& instance) { return instance.param.name; });
 
 }  // namespace
 }  // namespace nereus::model
