@@ -19,12 +19,14 @@ double normal_cdf(double x) {
   return 0.5 * std::erfc(-x / std::sqrt(2.0));
 }
 
-/// Bisection of an increasing function.
+/// Bisection of an increasing function, until the interval cannot get smaller.
 template <class Function>
 double solve(double low, double high, double target, Function&& value) {
   for (int i = 0; i < 80; ++i) {
     const double middle = 0.5 * (low + high);
-    (value(middle) < target ? low : high) = middle;
+    double& end = value(middle) < target ? low : high;
+    if (end == middle) break;
+    end = middle;
   }
   return 0.5 * (low + high);
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <utility>
+#include <numeric>
 
 namespace nereus::simulator {
 
@@ -16,29 +16,31 @@ size_t index(int32_t i) {
 }
 
 /// Progressive filling: all unfixed flows share alike; the link (or limit) that binds first fixes its flows.
+/// Set up once for flows of which some, then fewer run. Not thread-safe.
 class Filling {
  public:
   Filling(const std::vector<double>& capacity, const std::vector<Flow>& flows)
-      : flows_(flows), left_(capacity), users_(capacity.size()), rates_(flows.size(), -1) {
-    for (size_t f = 0; f < flows.size(); ++f)
-      for (const int32_t link : flows[f].links) users_[index(link)].push_back(f);
-    for (const auto& users : users_) open_.push_back(users.size());
-    for (size_t link = 0; link < users_.size(); ++link)
-      if (!users_[link].empty()) busy_.push_back(link);
-    for (size_t f = 0; f < flows.size(); ++f) {
-      if (flows[f].rate_limit > 0) limited_.push_back(f);
-      if (flows[f].links.empty()) rates_[f] = flows[f].rate_limit > 0 ? flows[f].rate_limit : kInfinite;
+      : capacity_(capacity), flows_(flows), first_(capacity.size() + 1, 0), rates_(flows.size()) {
+    for (const Flow& flow : flows)
+      for (const int32_t link : flow.links) ++first_[index(link) + 1];
+    for (size_t link = 0; link < capacity.size(); ++link) {
+      if (first_[link + 1] > 0) used_.push_back(link);
+      first_[link + 1] += first_[link];
     }
-    std::sort(limited_.begin(), limited_.end(),
-              [&](size_t a, size_t b) { return flows[a].rate_limit < flows[b].rate_limit; });
+    users_.resize(first_.back());
+    std::vector<size_t> next = first_;
+    for (size_t f = 0; f < flows.size(); ++f)
+      for (const int32_t link : flows[f].links) users_[next[index(link)]++] = f;
   }
 
-  std::vector<double> run() {
+  /// Rates by flow, of those that run.
+  const std::vector<double>& rates(const std::vector<size_t>& running) {
+    begin(running);
     while (true) {
       const double share = tightest();
       const size_t limited = next_limited();
       const double limit = limited < flows_.size() ? flows_[limited].rate_limit : kInfinite;
-      if (share == kInfinite && limit == kInfinite) return std::move(rates_);
+      if (share == kInfinite && limit == kInfinite) return rates_;
       if (limit < share)
         fix(limited, limit);
       else
@@ -47,6 +49,25 @@ class Filling {
   }
 
  private:
+  static constexpr double kOpen = -1;
+
+  void begin(const std::vector<size_t>& running) {
+    left_ = capacity_;
+    open_.assign(capacity_.size(), 0);
+    rates_.assign(flows_.size(), 0);
+    limited_.clear();
+    next_ = 0;
+    for (const size_t f : running) {
+      const Flow& flow = flows_[f];
+      for (const int32_t link : flow.links) ++open_[index(link)];
+      if (flow.rate_limit > 0) limited_.push_back(f);
+      rates_[f] = !flow.links.empty() ? kOpen : flow.rate_limit > 0 ? flow.rate_limit : kInfinite;
+    }
+    busy_ = used_;
+    std::sort(limited_.begin(), limited_.end(),
+              [&](size_t a, size_t b) { return flows_[a].rate_limit < flows_[b].rate_limit; });
+  }
+
   double share_of(size_t link) const { return std::max(left_[link], 0.0) / static_cast<double>(open_[link]); }
 
   double tightest() {
@@ -61,13 +82,13 @@ class Filling {
   void fix_links(double share) {
     for (const size_t link : busy_) {
       if (open_[link] == 0 || share_of(link) > share * (1 + 1e-9)) continue;
-      for (const size_t f : users_[link])
-        if (rates_[f] < 0) fix(f, share);
+      for (size_t i = first_[link]; i < first_[link + 1]; ++i)
+        if (rates_[users_[i]] == kOpen) fix(users_[i], share);
     }
   }
 
   size_t next_limited() {
-    while (next_ < limited_.size() && rates_[limited_[next_]] >= 0) ++next_;
+    while (next_ < limited_.size() && rates_[limited_[next_]] != kOpen) ++next_;
     return next_ < limited_.size() ? limited_[next_] : flows_.size();
   }
 
@@ -79,10 +100,12 @@ class Filling {
     }
   }
 
+  const std::vector<double>& capacity_;
   const std::vector<Flow>& flows_;
+  std::vector<size_t> first_, users_;  ///< flows of each link, one link's after the other's
+  std::vector<size_t> used_;           ///< links with flows
   std::vector<double> left_;
-  std::vector<std::vector<size_t>> users_;  ///< flows of each link
-  std::vector<size_t> open_;                ///< of them without a rate yet
+  std::vector<size_t> open_;  ///< running flows of each link without a rate yet
   std::vector<size_t> busy_, limited_;
   size_t next_ = 0;
   std::vector<double> rates_;
@@ -91,36 +114,35 @@ class Filling {
 }  // namespace
 
 std::vector<double> fair_rates(const std::vector<double>& capacity, const std::vector<Flow>& flows) {
-  return Filling(capacity, flows).run();
+  std::vector<size_t> all(flows.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return Filling(capacity, flows).rates(all);
 }
 
 std::vector<double> drain(const std::vector<double>& capacity, const std::vector<Flow>& flows,
                           double tolerance) {
-  std::vector<double> finish(flows.size(), 0);
+  std::vector<double> finish(flows.size(), 0), left(flows.size(), 0);
   std::vector<size_t> running;
-  std::vector<Flow> left;
-  for (size_t f = 0; f < flows.size(); ++f)
-    if (flows[f].bytes > 0) running.push_back(f), left.push_back(flows[f]);
+  for (size_t f = 0; f < flows.size(); ++f) {
+    left[f] = flows[f].bytes;
+    if (left[f] > 0) running.push_back(f);
+  }
+  Filling filling(capacity, flows);
   double now = 0;
   while (!running.empty()) {
-    const auto rates = fair_rates(capacity, left);
+    const auto& rates = filling.rates(running);
     double next = kInfinite;
-    for (size_t i = 0; i < left.size(); ++i) next = std::min(next, left[i].bytes / rates[i]);
+    for (const size_t f : running) next = std::min(next, left[f] / rates[f]);
     next *= 1 + tolerance;
-    size_t kept = 0;
-    for (size_t i = 0; i < left.size(); ++i) {
-      const double needed = left[i].bytes / rates[i];
+    std::erase_if(running, [&](size_t f) {
+      const double needed = left[f] / rates[f];
       if (needed <= next) {
-        finish[running[i]] = now + needed;
-        continue;
+        finish[f] = now + needed;
+        return true;
       }
-      left[i].bytes -= rates[i] * next;
-      running[kept] = running[i];
-      if (kept != i) left[kept] = std::move(left[i]);
-      ++kept;
-    }
-    running.resize(kept);
-    left.resize(kept);
+      left[f] -= rates[f] * next;
+      return false;
+    });
     now += next;
   }
   return finish;

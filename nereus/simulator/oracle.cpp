@@ -89,9 +89,10 @@ double Oracle::transition_seconds(const View& view, const plan::Plan& plan) cons
   return transition(scenario_.world, links_, scenario_.job, change).seconds;
 }
 
-std::optional<Oracle::Priced> Oracle::price(const View& view, const plan::Plan& plan) const {
+/// Nothing where it takes no less than `bound` seconds a step even if the change took no time.
+std::optional<Oracle::Priced> Oracle::price(const View& view, const plan::Plan& plan, double bound) const {
   const double step = step_seconds(view, plan);
-  if (!std::isfinite(step)) return std::nullopt;
+  if (!std::isfinite(step) || step > bound * (1 + 1e-12)) return std::nullopt;
   const double until_change = timeline_.next_change(view.now) - view.now;
   const double steps =
       std::clamp(until_change / step, 1.0, static_cast<double>(std::max<int64_t>(view.steps_left, 1)));
@@ -109,7 +110,7 @@ Answer Oracle::decide(const View& view) {
     if (auto same = control::carry_over(*running_, before_, view.cluster)) plans.push_back(std::move(*same));
   std::optional<Priced> best;
   for (const auto& plan : plans) {
-    const auto priced = price(view, plan);
+    const auto priced = price(view, plan, best ? best->total : INFINITY);
     if (priced && (!best || priced->total < best->total)) best = priced;
   }
   if (!best) return {Answer::Action::wait, {}, 0, 0, "nothing fits"};

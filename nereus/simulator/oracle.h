@@ -31,7 +31,7 @@ class Oracle final : public Policy {
 
   Answer decide(const View& view);
   std::vector<plan::Plan> proposals(const View& view, const plan::Job& job) const;
-  std::optional<Priced> price(const View& view, const plan::Plan& plan) const;
+  std::optional<Priced> price(const View& view, const plan::Plan& plan, double bound) const;
   double step_seconds(const View& view, const plan::Plan& plan) const;
   double transition_seconds(const View& view, const plan::Plan& plan) const;
 

@@ -14,6 +14,9 @@ StageSetup::StageSetup(const WorldOptions& world, const Links& links, const clus
       axes_(axes_of(links, world, placement)),
       size_(size_of(*model_)) {
   const auto& layout = placement.layout;
+  for (int32_t p = 0; p < layout.pp; ++p)
+    layers_.push_back(
+        static_cast<double>(plan::layers_of_stage(model_->config.layers, layout.pp, p).count()));
   for (int32_t group = 0; group < layout.dp * layout.pp; ++group) {
     const auto devices = std::span(placement.devices)
                              .subspan(static_cast<size_t>(group * layout.tp), static_cast<size_t>(layout.tp));
@@ -26,10 +29,6 @@ StageSetup::StageSetup(const WorldOptions& world, const Links& links, const clus
     kinds_.push_back(slowest_kind);
     kernels_.emplace_back(world, slowest_kind, *model_, layout.tp, job.weight_bytes);
   }
-}
-
-double StageSetup::layers(int32_t pipeline) const {
-  return static_cast<double>(plan::layers_of_stage(model_->config.layers, stages(), pipeline).count());
 }
 
 double StageSetup::parameters(int32_t pipeline) const {

@@ -30,7 +30,7 @@ class StageSetup {
   int32_t replicas() const { return placement_->layout.dp; }
   int32_t stages() const { return placement_->layout.pp; }
   bool last(int32_t pipeline) const { return pipeline + 1 == stages(); }
-  double layers(int32_t pipeline) const;
+  double layers(int32_t pipeline) const { return layers_[static_cast<size_t>(pipeline)]; }
   double parameters(int32_t pipeline) const;  ///< of one tensor rank
   const KernelTime& kernel(int32_t group) const { return kernels_[kernel_of_[static_cast<size_t>(group)]]; }
   const cluster::DeviceKind& kind(int32_t group) const {
@@ -46,6 +46,7 @@ class StageSetup {
   const plan::Model* model_;
   Axes axes_;
   ModelSize size_;
+  std::vector<double> layers_;  ///< by pipeline stage
   std::vector<cluster::DeviceKind> kinds_;
   std::vector<KernelTime> kernels_;
   std::vector<size_t> kernel_of_;  ///< by group

@@ -8,6 +8,37 @@ namespace nereus::simulator {
 
 namespace {
 
+/// The kernels of one micro-batch, worked out once for neighbouring groups with devices of one kind.
+class BatchKernels {
+ public:
+  BatchKernels(const StageSetup& setup, const MicroBatch& batch, double efficiency)
+      : setup_(setup), batch_(batch), efficiency_(efficiency) {}
+
+  double layer(int32_t group) {
+    look(group);
+    return layer_;
+  }
+  double head(int32_t group) {
+    look(group);
+    return head_;
+  }
+
+ private:
+  void look(int32_t group) {
+    const KernelTime* kernel = &setup_.kernel(group);
+    if (kernel == kernel_) return;
+    kernel_ = kernel;
+    layer_ = kernel->layer(batch_.work, efficiency_);
+    head_ = kernel->head(batch_.responses, efficiency_);
+  }
+
+  const StageSetup& setup_;
+  const MicroBatch& batch_;
+  double efficiency_;
+  const KernelTime* kernel_ = nullptr;
+  double layer_ = 0, head_ = 0;
+};
+
 /// One pass over some of a step's samples: forward, backward, reduction, optimizer.
 class Minibatch {
  public:
@@ -40,12 +71,10 @@ class Minibatch {
     return 2 * setup_.axes().tensor.all_reduce(bytes);
   }
 
-  StageWork work_of(int32_t d, int32_t p, const MicroBatch& batch) const {
-    const auto& kernel = setup_.kernel(group(d, p));
+  StageWork work_of(int32_t d, int32_t p, const MicroBatch& batch, BatchKernels& kernels) const {
     const double slow = slow_[static_cast<size_t>(group(d, p))], layers = setup_.layers(p);
-    const double efficiency = world().train_efficiency;
-    const double layer = layers * kernel.layer(batch.work, efficiency) * slow;
-    const double head = setup_.last(p) ? kernel.head(batch.responses, efficiency) * slow : 0;
+    const double layer = layers * kernels.layer(group(d, p)) * slow;
+    const double head = setup_.last(p) ? kernels.head(group(d, p)) * slow : 0;
     const double links = layers * tensor_seconds(batch.work.tokens);
     const double again = setup_.placement().recompute ? layer + links : 0;
     // With a frozen base the backward pass has no products for the gradients of weights.
@@ -76,7 +105,9 @@ class Minibatch {
       if (batch.work.tokens <= 0) continue;
       tokens += batch.work.tokens;
       auto& row = work.emplace_back();
-      for (int32_t p = 0; p < setup_.stages(); ++p) row.push_back(work_of(d, p, batch));
+      row.reserve(static_cast<size_t>(setup_.stages()));
+      BatchKernels kernels(setup_, batch, world().train_efficiency);
+      for (int32_t p = 0; p < setup_.stages(); ++p) row.push_back(work_of(d, p, batch, kernels));
     }
     if (work.empty()) return;
     const auto ends = one_forward_one_backward(work, hop(tokens / static_cast<double>(work.size())));
@@ -137,11 +168,12 @@ double infer_seconds(const StageSetup& setup, const StageBatches& batches, const
       if (batch.work.tokens <= 0) continue;
       tokens += batch.work.tokens;
       auto& row = work.emplace_back();
+      row.reserve(static_cast<size_t>(setup.stages()));
+      BatchKernels kernels(setup, batch, world.infer_efficiency);
       for (int32_t p = 0; p < setup.stages(); ++p) {
         const int32_t group = d * setup.stages() + p;
-        const auto& kernel = setup.kernel(group);
-        const double layer = kernel.layer(batch.work, world.infer_efficiency);
-        const double head = setup.last(p) ? kernel.head(batch.responses, world.infer_efficiency) : 0;
+        const double layer = kernels.layer(group);
+        const double head = setup.last(p) ? kernels.head(group) : 0;
         const double links = 2 * setup.axes().tensor.all_reduce(batch.work.tokens * hidden);
         row.push_back(
             {(setup.layers(p) * layer + head) * slow[static_cast<size_t>(group)] + setup.layers(p) * links,
