@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <utility>
 
 #include "nereus/control/controller.h"
@@ -14,6 +15,32 @@ double share(const plan::StepTime& time, plan::ModelStage what) {
   const plan::StageTime* stage = time.find(what);
   return stage == nullptr || time.total <= 0 ? 0 : stage->total() / time.total;
 }
+
+/// What of a plan lies in memory: micro-batches and recomputation move nothing.
+plan::Plan state_of(plan::Plan plan) {
+  for (plan::Placement& placement : plan.placements) {
+    placement.micro_batch = 1;
+    placement.recompute = false;
+  }
+  return plan;
+}
+
+/// Prices of transitions from one plan, each asked for once. Not thread-safe.
+class TransitionPrices {
+ public:
+  explicit TransitionPrices(const TransitionCost& cost) : cost_(cost) {}
+
+  const Result<double>& of(const Move& move) {
+    plan::Plan state = state_of(move.to);
+    for (const auto& [plan, price] : known_)
+      if (plan == state) return price;
+    return known_.emplace_back(std::move(state), cost_(move)).second;
+  }
+
+ private:
+  const TransitionCost& cost_;
+  std::deque<std::pair<plan::Plan, Result<double>>> known_;
+};
 
 }  // namespace
 
@@ -70,9 +97,10 @@ std::optional<Controller::Priced> Controller::best(const std::vector<Priced>& ra
   const plan::Plan* from = plan_ ? &*plan_ : previous_ ? &*previous_ : nullptr;
   const cluster::Cluster& before = plan_ ? cluster_ : before_;
   const double confidence = options_.gate.confidence;
+  TransitionPrices prices(cost_);
   for (Priced priced : ranked) {
     if (best && priced.total(horizon, confidence) >= best->total(horizon, confidence)) break;
-    const Result<double> cost = cost_(Move{before, from, cluster_, priced.candidate->plan});
+    const Result<double>& cost = prices.of(Move{before, from, cluster_, priced.candidate->plan});
     if (!cost) {
       refusal = cost.error().message;
       continue;

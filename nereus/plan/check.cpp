@@ -52,7 +52,7 @@ Status check_hosts(const cluster::Cluster& cluster, const Job& job, const Plan& 
 }  // namespace
 
 bool fits(const cluster::Cluster& cluster, const Job& job, const Plan& plan) {
-  const std::vector<DevicePeak> all = moments(cluster, job, plan);
+  const std::vector<DevicePeak> all = distinct_moments(cluster, job, plan);
   return std::all_of(all.begin(), all.end(),
                      [](const DevicePeak& m) { return m.ledger.total() <= m.limit * kSlack; }) &&
          check_hosts(cluster, job, plan).has_value();

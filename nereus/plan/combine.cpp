@@ -13,9 +13,10 @@
 namespace nereus::plan {
 namespace {
 
-constexpr int32_t kLooksAtClock = 64;  ///< states between two looks
-constexpr size_t kMostStates = 600;    ///< of a model, or of several together, that are kept
-constexpr size_t kFewPairs = 6000;     ///< of states, that need no comparison
+constexpr int32_t kLooksAtClock = 64;    ///< states between two looks
+constexpr size_t kMostStates = 600;      ///< of a model, or of several together, that are kept
+constexpr size_t kFewPairs = 6000;       ///< of states, that need no comparison
+constexpr double kRounding = 1 - 1e-12;  ///< sums in another order
 
 std::vector<Turn> fastest_turns(const std::vector<Choices>& choices) {
   std::vector<Turn> turns;
@@ -88,12 +89,9 @@ class Combiner {
     }
     beside_ = {};
     for (const State& actor : models.front()) {
+      if (actor.least >= bound_) continue;
       for (const State& other : others) {
-        // They are in the order of their times.
-        if (stopped() ||
-            (shared_ &&
-             least_.seconds_of_time(actor.costs[0] + other.costs[0]) + actor.sync + other.sync >= bound_))
-          break;
+        if (stopped() || too_slow(actor, other)) break;
         finish(actor, other);
       }
     }
@@ -139,6 +137,13 @@ class Combiner {
     return floor;
   }
 
+  /// Whether all pairs of the actor's with this state or a later one are too slow: others are in the order of
+  /// their times.
+  bool too_slow(const State& actor, const State& other) const {
+    if (!shared_) return other.least >= bound_;
+    return least_.seconds_of_time(actor.costs[0] + other.costs[0]) + actor.sync + other.sync >= bound_;
+  }
+
   bool stopped() {
     if (++looks_ % kLooksAtClock == 0) expired_ = expired_ || pricing_.expired();
     return expired_;
@@ -149,12 +154,15 @@ class Combiner {
   double least_seconds(const std::vector<const Option*>& options, const LowerBound::Costs& costs,
                        double sync) const {
     if (shared_) return least_.seconds(costs) + sync;
-    std::vector<Turn>& turns = scratch_;
-    turns = fastest_;
+    scratch_ = fastest_;
+    set_turns(options);
+    return course(scratch_, pricing_.job.reward_seconds, pricing_.job.asynchronous) + sync;
+  }
+
+  void set_turns(const std::vector<const Option*>& options) const {
     for (size_t i = 0; i < options.size(); ++i) {
-      if (options[i] != nullptr) turns[i].seconds = options[i]->seconds;
+      if (options[i] != nullptr) scratch_[i].seconds = options[i]->seconds;
     }
-    return course(turns, pricing_.job.reward_seconds, pricing_.job.asynchronous) + sync;
   }
 
   std::vector<size_t> stages_of(Role role) const {
@@ -205,6 +213,7 @@ class Combiner {
       std::optional<State> state = maker_.make(std::move(options));
       if (!state) continue;
       state->costs = draft.costs;
+      state->least = draft.seconds + state->sync;
       front.add(std::move(*state));
     }
     return front.take();
@@ -237,6 +246,7 @@ class Combiner {
       if (stopped() || full(front)) break;
       if (!maker_.has_room(*pair.left, *pair.right)) continue;
       State state = join(*pair.left, *pair.right);
+      state.least = pair.seconds * kRounding;
       if (all) {
         kept.push_back(std::move(state));
       } else {
@@ -248,8 +258,11 @@ class Combiner {
 
   double least_of(const State& a, const State& b) const {
     const double sync = a.sync + b.sync + beside_.sync;
-    return shared_ ? least_seconds({}, a.costs + b.costs + beside_.costs, sync)
-                   : least_seconds(options_of(a, b), {}, sync);
+    if (shared_) return least_.seconds(a.costs + b.costs + beside_.costs) + sync;
+    scratch_ = fastest_;
+    set_turns(a.options);
+    set_turns(b.options);
+    return course(scratch_, pricing_.job.reward_seconds, pricing_.job.asynchronous) + sync;
   }
 
   static std::vector<const Option*> options_of(const State& a, const State& b) {

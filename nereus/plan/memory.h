@@ -67,6 +67,9 @@ struct DevicePeak {
 /// Every stage of every device that has one, by device, then in the order of the plan. `kv_pool` of a
 /// generation stage is what is left up to the limit, and no more than all its sequences can fill.
 std::vector<DevicePeak> moments(const cluster::Cluster& cluster, const Job& job, const Plan& plan);
+/// The same, of one device of each kind that the plan makes: others are like one of them in all but their
+/// number.
+std::vector<DevicePeak> distinct_moments(const cluster::Cluster& cluster, const Job& job, const Plan& plan);
 /// The fullest moment of every device that the plan uses, by device.
 std::vector<DevicePeak> peaks(const cluster::Cluster& cluster, const Job& job, const Plan& plan);
 

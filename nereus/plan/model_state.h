@@ -15,6 +15,7 @@ struct State {
   std::vector<const Option*> options;  ///< by stage of the job; null: of a model that is not in it
   const Option* generate = nullptr;
   double sync = 0;            ///< seconds
+  double least = 0;           ///< seconds that a step takes with it at least
   LowerBound::Costs costs{};  ///< beyond the cheapest options
   std::vector<double> idle;   ///< [classes] while another model's stage runs
   std::vector<double> peak;   ///< [classes] in the fullest moment of its own stages

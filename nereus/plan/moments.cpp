@@ -94,9 +94,9 @@ DevicePeak moment(const std::vector<Held>& held, const std::vector<Place>& place
   return peak;
 }
 
-}  // namespace
-
-std::vector<DevicePeak> moments(const cluster::Cluster& cluster, const Job& job, const Plan& plan) {
+/// `all`: of every device, else of the first of those in a row of machines that hold the same.
+std::vector<DevicePeak> moments_of(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
+                                   bool all) {
   const std::vector<Held> held = held_by(job, plan);
   const auto places = places_by_device(plan, cluster.devices());
   const std::vector<int32_t> machines = cluster::machine_of_each(cluster);
@@ -108,6 +108,7 @@ std::vector<DevicePeak> moments(const cluster::Cluster& cluster, const Job& job,
     if (kind == nullptr || !(here == *kind)) alike.clear();
     kind = &here;
     const auto [first, added] = alike.try_emplace(places[device], result.size());
+    if (!added && !all) continue;
     for (size_t i = 0; i < places[device].size(); ++i) {
       result.push_back(added
                            ? moment(held, places[device], places[device][i].placement, here, job.utilization)
@@ -116,6 +117,16 @@ std::vector<DevicePeak> moments(const cluster::Cluster& cluster, const Job& job,
     }
   }
   return result;
+}
+
+}  // namespace
+
+std::vector<DevicePeak> moments(const cluster::Cluster& cluster, const Job& job, const Plan& plan) {
+  return moments_of(cluster, job, plan, true);
+}
+
+std::vector<DevicePeak> distinct_moments(const cluster::Cluster& cluster, const Job& job, const Plan& plan) {
+  return moments_of(cluster, job, plan, false);
 }
 
 std::vector<DevicePeak> peaks(const cluster::Cluster& cluster, const Job& job, const Plan& plan) {

@@ -155,6 +155,7 @@ class Search {
 
   void consider(const Combinations& combinations) {
     for (const Combination& combination : combinations.best) {
+      if (combination.seconds > bound() * (1 + 1e-9)) break;
       Plan plan;
       for (const Option* option : combination.options) plan.placements.push_back(placement_of(*option));
       consider(std::move(plan));

@@ -120,7 +120,7 @@ StageTime stage_time(const cluster::Cluster& cluster, const Job& job, const Plac
 
 StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
                  const Calibration& calibration) {
-  const std::vector<DevicePeak> all = moments(cluster, job, plan);
+  const std::vector<DevicePeak> all = distinct_moments(cluster, job, plan);
   const std::vector<uint32_t> conflicts = conflicts_of(plan);
   StepTime step;
   step.reward = job.reward_seconds;
