@@ -36,6 +36,10 @@ std::string text_field(const Json& object, const char* key) {
 /// Our own server and vLLM's, whose endpoints ours has.
 class VllmApi : public BackendApi {
  public:
+  std::optional<http::Request> replace(const std::string& name, const std::string& path) const override {
+    return http::json_request("POST", "/v1/load_lora_adapter",
+                              {{"lora_name", name}, {"lora_path", path}, {"load_inplace", true}});
+  }
   std::optional<http::Request> pause(PauseMode mode) const override {
     return http::json_request("POST", fmt::format("/pause?mode={}", mode_name(mode)), OrderedJson::object());
   }
@@ -111,6 +115,10 @@ std::string_view backend_kind_name(BackendKind kind) {
 
 http::Request BackendApi::load(const std::string& name, const std::string& path) const {
   return http::json_request("POST", "/v1/load_lora_adapter", {{"lora_name", name}, {"lora_path", path}});
+}
+
+std::optional<http::Request> BackendApi::replace(const std::string&, const std::string&) const {
+  return std::nullopt;
 }
 
 http::Request BackendApi::unload(const std::string& name) const {

@@ -48,6 +48,9 @@ class BackendApi {
   /// Whether `models` lists the adapters too.
   virtual bool lists_adapters() const { return true; }
   virtual http::Request load(const std::string& name, const std::string& path) const;
+  /// Puts an adapter in the place of the one with its name, where there is one; requests under way go on.
+  /// Nothing where the server knows no such way. Done where the answer's status is 200.
+  virtual std::optional<http::Request> replace(const std::string& name, const std::string& path) const;
   virtual http::Request unload(const std::string& name) const;
   /// Whether the answer says that the adapter is there, or is gone: asking twice is no error.
   virtual bool is_loaded(const http::Response& answer, const std::string& name) const;

@@ -160,6 +160,8 @@ void Fleet::compare(Backend& backend, const std::set<std::string>& had, const Se
   if (!backend.api->has_adapters()) return;
   for (const auto& name : had) {
     if (!backend.api->lists_adapters()) break;
+    // One that is being unloaded is gone from some servers before it is from all.
+    if (!adapters_.contains(name)) continue;
     if (!served.adapters.contains(name) && backend.adapters.contains(name))
       return apply(backend, BackendEvent::lost_adapters, fmt::format("{} is not there any more", name));
   }
@@ -215,16 +217,21 @@ http::Task<Status> Fleet::sync_once(Backend& backend) {
     }
   const auto wanted = adapters_;
   for (const auto& [name, path] : wanted) {
-    if (backend.api->lists_adapters() && served->adapters.contains(name)) {
-      backend.adapters.insert(name);
-      continue;
-    }
-    const auto answer = co_await call(backend, backend.api->load(name, path), options_.load_seconds);
-    if (!answer) co_return pass(answer);
-    if (!backend.api->is_loaded(*answer, name))
-      co_return fail("{}: loading {}: {}", backend.name(), name, answer->brief());
+    const bool there = backend.api->lists_adapters() && served->adapters.contains(name);
+    if (!there || replaced_.contains(name))
+      if (auto given = co_await give(backend, name, path); !given) co_return given;
     backend.adapters.insert(name);
   }
+  co_return Status{};
+}
+
+http::Task<Status> Fleet::give(Backend& backend, const std::string& adapter, const std::string& path) {
+  if (replaced_.contains(adapter))
+    (void)co_await call(backend, backend.api->unload(adapter), options_.load_seconds);
+  const auto answer = co_await call(backend, backend.api->load(adapter, path), options_.load_seconds);
+  if (!answer) co_return pass(answer);
+  if (!backend.api->is_loaded(*answer, adapter))
+    co_return fail("{}: loading {}: {}", backend.name(), adapter, answer->brief());
   co_return Status{};
 }
 

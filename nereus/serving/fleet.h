@@ -75,8 +75,9 @@ class Fleet {
   /// error says which server and what it answered. A server that does not answer is ejected, and gets the
   /// adapter before it serves again. Nothing is to do where it is published already from the same path. With
   /// a canary, an adapter under which a server answers as its base model does is refused likewise, unless
-  /// none has acted yet: one that was not trained changes nothing.
-  http::Task<Status> publish(std::string adapter, std::string path);
+  /// none has acted yet: one that was not trained changes nothing. `in_place`: it takes the place of the one
+  /// with its name, which comes back where a server refuses.
+  http::Task<Status> publish(std::string adapter, std::string path, bool in_place = false);
   /// Unloads it likewise, once no request uses it; an error, and nothing changed, where some still do after
   /// `wait_seconds`.
   http::Task<Status> withdraw(std::string adapter, double wait_seconds);
@@ -133,7 +134,8 @@ class Fleet {
   http::Task<Outcome> ask_canary(size_t backend, std::string adapter);
   Status judge_canaries(const std::string& adapter, const std::vector<Outcome>& outcomes);
   http::Task<Status> prove(const std::string& adapter, const Ask& undo);
-  http::Task<Status> publish_now(const std::string& adapter, const std::string& path);
+  Status may_publish(const std::string& adapter, const std::string& path, bool in_place) const;
+  http::Task<Status> publish_now(const std::string& adapter, const std::string& path, bool in_place);
   http::Task<Status> unused(const std::string& adapter, double wait_seconds);
   http::Task<Status> unload(const std::string& adapter, const std::string& path);
   std::vector<size_t> serving() const;
@@ -147,6 +149,7 @@ class Fleet {
   void adopt(const ServedModels& served);
   http::Task<> sync(Backend& backend);
   http::Task<Status> sync_once(Backend& backend);
+  http::Task<Status> give(Backend& backend, const std::string& adapter, const std::string& path);
 
   http::Loop& loop_;
   const FleetOptions options_;
@@ -156,6 +159,7 @@ class Fleet {
   std::map<std::string, int64_t> in_use_;
   std::set<std::string> leaving_;    // gone from `adapters_`, but requests still use them
   std::set<std::string> withdrawn_;  // gone from `adapters_`, perhaps still on a server that was away
+  std::set<std::string> replaced_;   // others may be under these names on a server that was away
   std::string fingerprint_;          // of the base model; "" until a server told it
   SteadyClock clock_;
   bool changing_ = false, paused_ = false;

@@ -66,42 +66,59 @@ http::Task<Status> Fleet::change_all(std::string what, Ask request, Accepts acce
     if (outcome.kind == Kind::done) undone.push_back(outcome.backend);
   ++counts_.undone;
   const Accepts always = [](const Backend&, const http::Response&) { return true; };
-  (void)co_await ask_all(undone, undo, always);
+  for (const auto& outcome : co_await ask_all(undone, undo, always))
+    if (outcome.kind == Kind::silent)
+      apply(*backends_[outcome.backend], BackendEvent::failed, outcome.reason);
   co_return fail("{}: {} refused: {} (undone on {} other servers)", what, backends_[refused->backend]->name(),
                  refused->reason, undone.size());
 }
 
-http::Task<Status> Fleet::publish(std::string adapter, std::string path) {
+http::Task<Status> Fleet::publish(std::string adapter, std::string path, bool in_place) {
   if (!co_await begin_change()) co_return fail("{}: another change does not end", adapter);
-  auto status = co_await publish_now(adapter, path);
+  auto status = co_await publish_now(adapter, path, in_place);
   end_change();
   co_return status;
 }
 
-http::Task<Status> Fleet::publish_now(const std::string& adapter, const std::string& path) {
-  if (const auto found = adapters_.find(adapter); found != adapters_.end()) {
-    if (found->second == path) co_return Status{};
-    co_return fail("{}: is published already, from {}: names carry the version, so a new one is needed",
-                   adapter, found->second);
-  }
-  if (leaving_.contains(adapter)) co_return fail("{}: is being unloaded", adapter);
-  if (adapters_.size() + leaving_.size() >= options_.adapter_slots)
-    co_return fail("{}: the servers' {} adapter slots are full; unload one first", adapter,
-                   options_.adapter_slots);
-  if (is_model(adapter)) co_return fail("{}: is the name of a base model", adapter);
-  withdrawn_.erase(adapter);
-  const auto load = [&](const Backend& b) {
-    return b.api->has_adapters() ? std::optional(b.api->load(adapter, path)) : std::nullopt;
+Status Fleet::may_publish(const std::string& adapter, const std::string& path, bool in_place) const {
+  const auto found = adapters_.find(adapter);
+  if (found != adapters_.end() && found->second != path && !in_place)
+    return fail("{}: is published already, from {}: names carry the version, so a new one is needed", adapter,
+                found->second);
+  if (leaving_.contains(adapter)) return fail("{}: is being unloaded", adapter);
+  if (found == adapters_.end() && adapters_.size() + leaving_.size() >= options_.adapter_slots)
+    return fail("{}: the servers' {} adapter slots are full; unload one first", adapter,
+                options_.adapter_slots);
+  if (is_model(adapter)) return fail("{}: is the name of a base model", adapter);
+  return {};
+}
+
+http::Task<Status> Fleet::publish_now(const std::string& adapter, const std::string& path, bool in_place) {
+  if (auto may = may_publish(adapter, path, in_place); !may) co_return may;
+  const auto found = adapters_.find(adapter);
+  const std::string before = found == adapters_.end() ? "" : found->second;
+  if (!before.empty() && !in_place) co_return Status{};
+  const auto request = [&](const Backend& b) -> std::optional<http::Request> {
+    if (!b.api->has_adapters()) return std::nullopt;
+    auto replace = in_place ? b.api->replace(adapter, path) : std::nullopt;
+    return replace || !before.empty() ? replace : b.api->load(adapter, path);
   };
-  const auto loaded = [&](const Backend& b, const http::Response& r) { return b.api->is_loaded(r, adapter); };
-  const auto unload = [&](const Backend& b) { return std::optional(b.api->unload(adapter)); };
-  auto status = co_await change_all(fmt::format("publishing {}", adapter), load, loaded, unload);
-  if (status) status = co_await prove(adapter, unload);
+  const auto loaded = [&](const Backend& b, const http::Response& r) {
+    // A server that does not know of replacing says that the name is there already.
+    return before.empty() ? b.api->is_loaded(r, adapter) : r.status == 200;
+  };
+  const auto undo = [&](const Backend& b) {
+    return before.empty() ? b.api->unload(adapter) : b.api->replace(adapter, before);
+  };
+  withdrawn_.erase(adapter);
+  if (!before.empty()) replaced_.insert(adapter);
+  auto status = co_await change_all(fmt::format("publishing {}", adapter), request, loaded, undo);
+  if (status) status = co_await prove(adapter, undo);
   if (!status) {
-    withdrawn_.insert(adapter);
+    if (before.empty()) withdrawn_.insert(adapter);
     co_return status;
   }
-  adapters_.emplace(adapter, path);
+  adapters_.insert_or_assign(adapter, path);
   for (auto& backend : backends_)
     if (backend->state == BackendState::serving) backend->adapters.insert(adapter);
   ++counts_.published;
@@ -194,6 +211,7 @@ http::Task<Status> Fleet::unload(const std::string& adapter, const std::string& 
   end_change();
   if (!status) co_return status;
   withdrawn_.insert(adapter);
+  replaced_.erase(adapter);
   // Who is being synced may have been given it just now, and unloads it in its next round.
   for (auto& backend : backends_)
     if (backend->state == BackendState::serving) backend->adapters.erase(adapter);

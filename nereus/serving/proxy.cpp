@@ -68,13 +68,15 @@ std::string text_of(const Json& body, const char* key) {
 /// What a request asks to be changed on all servers.
 struct Change {
   std::string name, path;
+  bool in_place = false;
   PauseMode mode = PauseMode::keep;
 };
 
 Result<Change> read_change(std::string_view endpoint, const std::string& mode, const std::string& text) {
   const auto body = text.empty() ? Result<Json>(Json::object()) : parse_json(text, "request");
   if (!body || !body->is_object()) return fail("request: expected a JSON object");
-  Change change{text_of(*body, "lora_name"), text_of(*body, "lora_path"), PauseMode::keep};
+  Change change{text_of(*body, "lora_name"), text_of(*body, "lora_path"),
+                body->value("load_inplace", Json()) == Json(true), PauseMode::keep};
   if (endpoint == "/pause" && !mode.empty()) {
     const auto known = pause_mode(mode);
     if (!known) return pass(known);
@@ -324,7 +326,7 @@ http::Task<> Proxy::change(http::Exchange& exchange, std::string path) {
   }
   Status status;
   if (path == "/v1/load_lora_adapter")
-    status = co_await fleet_.publish(change->name, change->path);
+    status = co_await fleet_.publish(change->name, change->path, change->in_place);
   else if (path == "/v1/unload_lora_adapter")
     status = co_await fleet_.withdraw(change->name, options_.drain_seconds);
   else if (path == "/pause")

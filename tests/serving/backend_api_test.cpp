@@ -27,6 +27,7 @@ TEST(BackendApi, VllmsEndpoints) {
   const auto api = make_backend_api(BackendKind::vllm);
   EXPECT_EQ(api->load("a", "/b/a").target, "/v1/load_lora_adapter");
   EXPECT_EQ(api->load("a", "/b/a").body, R"({"lora_name":"a","lora_path":"/b/a"})");
+  EXPECT_EQ(api->replace("a", "/b/a")->body, R"({"lora_name":"a","lora_path":"/b/a","load_inplace":true})");
   EXPECT_EQ(api->unload("a").body, R"({"lora_name":"a"})");
   EXPECT_TRUE(api->is_loaded(answer(200, "Success: LoRA adapter 'a' added successfully."), "a"));
   EXPECT_TRUE(
@@ -50,6 +51,7 @@ TEST(BackendApi, SglangsEndpoints) {
   EXPECT_EQ(api->address(R"({"model": "a", "prompt": "x"})", "a"), R"({"prompt":"x","lora_path":"a"})");
   EXPECT_EQ(api->pause(PauseMode::keep)->body, R"({"mode":"in_place"})");
   EXPECT_FALSE(api->pause(PauseMode::wait));
+  EXPECT_FALSE(api->replace("a", "/b/a"));
 }
 
 TEST(BackendApi, PlainServers) {

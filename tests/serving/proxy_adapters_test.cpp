@@ -33,6 +33,47 @@ TEST_F(ProxyTest, Fault4_ARefusedPublicationIsUndoneAndNamesTheServer) {
   EXPECT_EQ(publish("policy-v1").status, 200);
 }
 
+/// "policy", from this folder, in the place of what has the name.
+Json replacing(const std::string& path) {
+  return {{"lora_name", "policy"}, {"lora_path", path}, {"load_inplace", true}};
+}
+
+TEST_F(ProxyTest, ReplacesAnAdapterInPlaceOnAllServers) {
+  start(2, fast());
+  EXPECT_EQ(load(replacing("/a")).status, 200);  // where there is none, it is loaded
+  EXPECT_EQ(load(replacing("/b")).status, 200);
+  for (const auto& stub : stubs_) EXPECT_THAT(stub->adapters(), ElementsAre(Pair("policy", "/b")));
+  EXPECT_THAT(ask(get("/v1/models")).body, HasSubstr("/b"));
+  EXPECT_EQ(load(replacing("/b")).status, 200);  // its files may have changed
+  for (const auto& stub : stubs_) EXPECT_EQ(stub->count("POST /v1/load_lora_adapter policy"), 3U);
+  const auto unsaid = load({{"lora_name", "policy"}, {"lora_path", "/c"}});
+  EXPECT_EQ(unsaid.status, 409);
+  EXPECT_THAT(unsaid.body, HasSubstr("names carry the version"));
+  EXPECT_EQ(complete("policy").status, 200);
+}
+
+TEST_F(ProxyTest, AReplacementThatAServerDoesNotKnowOfIsUndone) {
+  start(2, fast());
+  ASSERT_EQ(load(replacing("/a")).status, 200);
+  stubs_[1]->set_fault(Fault::no_replacing);
+  const auto refused = load(replacing("/b"));
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_THAT(refused.body, HasSubstr(stubs_[1]->url().text() + " refused"));
+  for (const auto& stub : stubs_) EXPECT_THAT(stub->adapters(), ElementsAre(Pair("policy", "/a")));
+  EXPECT_EQ(complete("policy").status, 200);
+}
+
+TEST_F(ProxyTest, AServerThatWasAwayWhenAnAdapterWasReplacedIsGivenTheNewOne) {
+  start(2, fast());
+  ASSERT_EQ(load(replacing("/a")).status, 200);
+  stubs_[0]->set_fault(Fault::hang_loads);
+  EXPECT_EQ(load(replacing("/b")).status, 200);
+  EXPECT_NE(state(0), "serving");
+  stubs_[0]->set_fault(Fault::none);  // it has kept the old one, under the same name
+  EXPECT_TRUE(eventually([&] { return serving() == 2; }));
+  EXPECT_THAT(stubs_[0]->adapters(), ElementsAre(Pair("policy", "/b")));
+}
+
 TEST_F(ProxyTest, ARefusedUnloadIsUndone) {
   start(2, fast());
   ASSERT_EQ(publish("policy-v1").status, 200);
@@ -63,12 +104,9 @@ TEST_F(ProxyTest, Fault5And7_ChangesComeOneAtATimeUnderLoad) {
   std::atomic<int> failed = 0, done = 0;
   std::vector<std::jthread> asking;
   for (int thread = 0; thread < 2; ++thread)
-    asking.emplace_back([&, thread] {
-      test::TestClient client;
+    asking.emplace_back([&] {
       while (going) {
-        http::Request request = post("/v1/completions", R"({"prompt": "hi", "model": "base"})");
-        request.headers.set("Authorization", "Bearer outer");
-        const auto got = client.fetch(url_, std::move(request));
+        const auto got = ask_alone(post("/v1/completions", R"({"prompt": "hi", "model": "base"})"));
         ++(got && got->status == 200 ? done : failed);
       }
     });
@@ -76,13 +114,10 @@ TEST_F(ProxyTest, Fault5And7_ChangesComeOneAtATimeUnderLoad) {
   std::atomic<int> changed = 0;
   for (int thread = 0; thread < 3; ++thread)
     changing.emplace_back([&, thread] {
-      test::TestClient client;
       for (int i = 0; i < 5; ++i) {
         const std::string name = fmt::format("policy-v{}", 10 * thread + i);
         for (const char* path : {"/v1/load_lora_adapter", "/v1/unload_lora_adapter"}) {
-          http::Request request = post(path, Json({{"lora_name", name}, {"lora_path", "/x"}}).dump());
-          request.headers.set("Authorization", "Bearer outer");
-          const auto got = client.fetch(url_, std::move(request));
+          const auto got = ask_alone(post(path, Json({{"lora_name", name}, {"lora_path", "/x"}}).dump()));
           changed += got && got->status == 200 ? 1 : 0;
         }
       }
@@ -112,20 +147,12 @@ TEST_F(ProxyTest, Fault2And3_ManySyncsOfManyServers) {
 TEST_F(ProxyTest, Fault6_PausesUnderFullLoad) {
   start(2, fast());
   for (auto& stub : stubs_) stub->set_fault(Fault::slow);
-  std::vector<std::jthread> asking;
-  std::atomic<int> answered = 0;
-  for (int i = 0; i < 32; ++i)
-    asking.emplace_back([&] {
-      test::TestClient client;
-      http::Request request = post("/v1/completions", R"({"prompt": "hi"})");
-      request.headers.set("Authorization", "Bearer outer");
-      const auto got = client.fetch(url_, std::move(request));
-      answered += got && got->status == 200 ? 1 : 0;
-    });
-  EXPECT_EQ(ask(post("/pause?mode=keep", "")).status, 200);
-  EXPECT_EQ(ask(post("/resume", "")).status, 200);
-  asking.clear();
-  EXPECT_EQ(answered, 32);
+  EXPECT_EQ(answered_at_once(32,
+                             [this] {
+                               EXPECT_EQ(ask(post("/pause?mode=keep", "")).status, 200);
+                               EXPECT_EQ(ask(post("/resume", "")).status, 200);
+                             }),
+            32);
   for (auto& stub : stubs_) EXPECT_EQ(stub->count("POST /pause"), 1U);
 }
 
@@ -145,11 +172,8 @@ TEST_F(ProxyTest, Fault14_AnAdapterInUseIsNotUnloaded) {
   ASSERT_EQ(publish("policy-v1").status, 200);
   stubs_[0]->set_fault(Fault::slow);
   std::jthread asking([&] {
-    test::TestClient client;
-    http::Request request =
-        post("/v1/completions", R"({"prompt": "hi", "model": "policy-v1", "stream": true})");
-    request.headers.set("Authorization", "Bearer outer");
-    EXPECT_TRUE(client.fetch(url_, std::move(request)));
+    EXPECT_TRUE(
+        ask_alone(post("/v1/completions", R"({"prompt": "hi", "model": "policy-v1", "stream": true})")));
   });
   ASSERT_TRUE(eventually([&] { return stubs_[0]->running == 1; }));
   const auto early = withdraw("policy-v1");  // the stream takes longer than the 0.2 s that are waited
@@ -168,12 +192,9 @@ TEST_F(ProxyTest, Fault7_AnUnloadThatWaitsHoldsNoPublicationUp) {
   stubs_[0]->set_fault(Fault::endless);
   std::stop_source stop;
   std::jthread asking([&] {
-    test::TestClient client;
-    http::Request request = post("/v1/completions", R"({"prompt": "hi", "model": "policy-v1"})");
-    request.headers.set("Authorization", "Bearer outer");
     http::CallOptions call;
     call.stop = stop.get_token();
-    EXPECT_FALSE(client.fetch(url_, std::move(request), call));
+    EXPECT_FALSE(ask_alone(post("/v1/completions", R"({"prompt": "hi", "model": "policy-v1"})"), call));
   });
   ASSERT_TRUE(eventually([&] { return stubs_[0]->running == 1; }));
   stubs_[0]->set_fault(Fault::none);
@@ -185,6 +206,18 @@ TEST_F(ProxyTest, Fault7_AnUnloadThatWaitsHoldsNoPublicationUp) {
   EXPECT_EQ(unloaded, 0);
   stop.request_stop();
   leaving.join();
+  EXPECT_EQ(unloaded, 200);
+}
+
+TEST_F(ProxyTest, AnAdapterThatIsGoneFromOneServerAndNotYetFromTheOtherIsNotLost) {
+  start(2, fast());
+  ASSERT_EQ(publish("policy-v1").status, 200);
+  stubs_[1]->set_fault(Fault::slow_unloads);
+  std::atomic<int> unloaded = 0;
+  std::jthread leaving([&] {
+    unloaded = ask_alone(post("/v1/unload_lora_adapter", R"({"lora_name": "policy-v1"})"))->status;
+  });
+  while (unloaded == 0) EXPECT_EQ(state(0), "serving");  // it is checked ten times meanwhile
   EXPECT_EQ(unloaded, 200);
 }
 

@@ -76,37 +76,18 @@ TEST_F(ProxyTest, RequestsThatHadNotBegunGoToAnotherServer) {
 TEST_F(ProxyTest, AServerThatIsKilledLosesNoRequestThatHadNotBegun) {
   start(2, fast());
   for (auto& stub : stubs_) stub->set_fault(Fault::slow);
-  std::vector<std::jthread> asking;
-  std::atomic<int> answered = 0;
-  for (int i = 0; i < 16; ++i)
-    asking.emplace_back([&, i] {
-      test::TestClient client;
-      http::Request request = post("/v1/completions", fmt::format(R"({{"prompt": "{}"}})", i));
-      request.headers.set("Authorization", "Bearer outer");
-      const auto got = client.fetch(url_, std::move(request));
-      answered += got && got->status == 200 ? 1 : 0;
-    });
-  ASSERT_TRUE(eventually([&] { return stubs_[0]->running > 0; }));
-  stubs_[0]->kill();
-  asking.clear();
-  EXPECT_EQ(answered, 16);
+  EXPECT_EQ(answered_at_once(16,
+                             [this] {
+                               EXPECT_TRUE(eventually([&] { return stubs_[0]->running > 0; }));
+                               stubs_[0]->kill();
+                             }),
+            16);
 }
 
 TEST_F(ProxyTest, AHungServerIsEjectedAndItsRequestsGoElsewhere) {
   start(2, fast());
   stubs_[0]->set_fault(Fault::hang);
-  std::vector<std::jthread> asking;
-  std::atomic<int> answered = 0;
-  for (int i = 0; i < 4; ++i)
-    asking.emplace_back([&, i] {
-      test::TestClient client;
-      http::Request request = post("/v1/completions", fmt::format(R"({{"prompt": "{}"}})", i));
-      request.headers.set("Authorization", "Bearer outer");
-      const auto got = client.fetch(url_, std::move(request));
-      answered += got && got->status == 200 ? 1 : 0;
-    });
-  asking.clear();
-  EXPECT_EQ(answered, 4);
+  EXPECT_EQ(answered_at_once(4), 4);
   EXPECT_EQ(state(0), "ejected");
   stubs_[0]->set_fault(Fault::none);
   EXPECT_TRUE(eventually([&] { return serving() == 2; }));
@@ -116,11 +97,7 @@ TEST_F(ProxyTest, AStreamThatBreaksOffIsNotGivenAFalseEnd) {
   start(1, fast());
   stubs_[0]->set_fault(Fault::break_off);
   test::RawSocket socket(server_->port());
-  const std::string body = R"({"prompt": "hello", "stream": true})";
-  ASSERT_TRUE(
-      socket.send(fmt::format("POST /v1/completions HTTP/1.1\r\nAuthorization: Bearer outer\r\n"
-                              "Content-Length: {}\r\n\r\n{}",
-                              body.size(), body)));
+  ASSERT_TRUE(ask_for_stream(socket));
   const std::string got = socket.receive_all();
   EXPECT_THAT(got, HasSubstr("\"i\": 2"));
   EXPECT_THAT(got, HasSubstr("data: {\"error\""));

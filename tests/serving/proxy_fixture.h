@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "nereus/serving/proxy.h"
@@ -65,6 +69,32 @@ class ProxyTest : public testing::Test {
     request.headers.set("Authorization", "Bearer outer");
     return value_or_throw(client_.fetch(url_, std::move(request)));
   }
+  /// By a client of its own, so by any thread.
+  Result<http::Response> ask_alone(http::Request request, http::CallOptions options = {}) {
+    test::TestClient client;
+    request.headers.set("Authorization", "Bearer outer");
+    return client.fetch(url_, std::move(request), std::move(options));
+  }
+  /// Asks for so many completions at once, does something meanwhile, and tells how many were answered.
+  int answered_at_once(
+      int count, const std::function<void()>& meanwhile = [] {}) {
+    std::atomic<int> answered = 0;
+    std::vector<std::jthread> asking;
+    for (int i = 0; i < count; ++i)
+      asking.emplace_back([&, i] {
+        const auto got = ask_alone(post("/v1/completions", fmt::format(R"({{"prompt": "{}"}})", i)));
+        answered += got && got->status == 200 ? 1 : 0;
+      });
+    meanwhile();
+    asking.clear();
+    return answered;
+  }
+  bool ask_for_stream(test::RawSocket& socket) {
+    constexpr std::string_view kBody = R"({"prompt": "hello", "stream": true})";
+    return socket.send(fmt::format(
+        "POST /v1/completions HTTP/1.1\r\nAuthorization: Bearer outer\r\nContent-Length: {}\r\n\r\n{}",
+        kBody.size(), kBody));
+  }
   Json health() { return Json::parse(ask(get("/health")).body); }
   std::string state(size_t i) { return health()["servers"][i]["state"]; }
   size_t serving() {
@@ -80,9 +110,9 @@ class ProxyTest : public testing::Test {
     return ask(post("/v1/completions", body.dump()));
   }
   http::Response publish(const std::string& name) {
-    return ask(
-        post("/v1/load_lora_adapter", Json({{"lora_name", name}, {"lora_path", "/bucket/" + name}}).dump()));
+    return load({{"lora_name", name}, {"lora_path", "/bucket/" + name}});
   }
+  http::Response load(const Json& body) { return ask(post("/v1/load_lora_adapter", body.dump())); }
   http::Response withdraw(const std::string& name) {
     return ask(post("/v1/unload_lora_adapter", Json({{"lora_name", name}}).dump()));
   }

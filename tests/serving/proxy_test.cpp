@@ -37,11 +37,7 @@ TEST_F(ProxyTest, StreamsPassThroughAsTheyCome) {
   start(1, fast());
   stubs_[0]->set_fault(Fault::slow);
   test::RawSocket socket(server_->port());
-  const std::string body = R"({"prompt": "hello", "stream": true})";
-  ASSERT_TRUE(
-      socket.send(fmt::format("POST /v1/completions HTTP/1.1\r\nAuthorization: Bearer outer\r\n"
-                              "Content-Length: {}\r\n\r\n{}",
-                              body.size(), body)));
+  ASSERT_TRUE(ask_for_stream(socket));
   EXPECT_THAT(socket.receive_until("\"i\": 0"), HasSubstr("Content-Type: text/event-stream"));
   EXPECT_EQ(stubs_[0]->running, 1);  // the rest has not been made yet
   EXPECT_THAT(socket.receive_until("[DONE]"), HasSubstr("\"i\": 4"));
@@ -52,11 +48,7 @@ TEST_F(ProxyTest, AClientThatLeavesFreesTheServer) {
   stubs_[0]->set_fault(Fault::slow);
   {
     test::RawSocket socket(server_->port());
-    const std::string body = R"({"prompt": "hello", "stream": true})";
-    ASSERT_TRUE(
-        socket.send(fmt::format("POST /v1/completions HTTP/1.1\r\nAuthorization: Bearer outer\r\n"
-                                "Content-Length: {}\r\n\r\n{}",
-                                body.size(), body)));
+    ASSERT_TRUE(ask_for_stream(socket));
     socket.receive_until("\"i\": 0");
   }
   EXPECT_TRUE(eventually([&] { return stubs_[0]->abandoned == 1 && stubs_[0]->running == 0; }));

@@ -26,8 +26,10 @@ class StubBackend {
     hang_loads,    ///< loading an adapter does not end
     slow,          ///< completions take 0.2 s
     refuse_unloads,
+    slow_unloads,     ///< unloading an adapter takes 0.5 s
     endless,          ///< completions do not come to an end
     ignore_adapters,  ///< adapters are taken, and the base model answers
+    no_replacing,     ///< it does not know of load_inplace
   };
 
   explicit StubBackend(http::ServerOptions options = {}) : options_(std::move(options)) { start(); }
@@ -91,7 +93,13 @@ class StubBackend {
     }
     if (fault_ == Fault::hang || (fault_ == Fault::hang_loads && path == "/v1/load_lora_adapter")) {
       co_await hang(exchange);
-    } else if (path == "/v1/completions" || path == "/v1/chat/completions") {
+      co_return;
+    }
+    if (fault_ == Fault::slow_unloads && path == "/v1/unload_lora_adapter") {
+      const auto stop = exchange.stop();
+      (void)co_await loop_.load()->sleep(0.5, stop);
+    }
+    if (path == "/v1/completions" || path == "/v1/chat/completions") {
       ++running;
       co_await complete(exchange, json, model);
       --running;
@@ -114,7 +122,8 @@ class StubBackend {
     const std::string name = json.value("lora_name", "");
     if (path == "/v1/load_lora_adapter") {
       if (fault_ == Fault::refuse_loads) return error(400, "no such adapter on this disk");
-      if (adapters_.contains(name))
+      const bool replace = json.value("load_inplace", false) && fault_ != Fault::no_replacing;
+      if (adapters_.contains(name) && !replace)
         return error(400, "The lora adapter '" + name + "' has already been loaded.");
       adapters_[name] = json.value("lora_path", "");
       return http::text_response(200, "Success: LoRA adapter '" + name + "' added successfully.");
