@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <set>
 
 #include "nereus/plan/decode.h"
 #include "nereus/plan/lower_bound.h"
@@ -35,22 +34,41 @@ bool all_shared(const std::vector<Choices>& choices) {
   return true;
 }
 
-std::vector<const Grid*> grids_in(const std::vector<Choices>& choices) {
-  std::set<const Grid*> seen;
-  std::vector<const Grid*> result;
-  for (const Choices& stage : choices) {
-    for (const Option* option : stage.options) {
-      if (seen.insert(option->grid).second) result.push_back(option->grid);
-    }
+/// By pipeline index, the first whose ranks hold the same with every one of the options of one grid.
+std::vector<int32_t> first_alike(const std::vector<const Option*>& options) {
+  const auto same = [&](size_t p, size_t q) {
+    return std::all_of(options.begin(), options.end(),
+                       [&](const Option* option) { return option->needs[p] == option->needs[q]; });
+  };
+  std::vector<int32_t> result;
+  for (size_t p = 0; p < options.front()->needs.size(); ++p) {
+    size_t first = 0;
+    while (first < p && !same(p, first)) ++first;
+    result.push_back(static_cast<int32_t>(first));
   }
   return result;
 }
 
+std::vector<GridUse> grids_in(const std::vector<Choices>& choices) {
+  std::map<const Grid*, size_t> index;
+  std::vector<std::vector<const Option*>> options;
+  for (const Choices& stage : choices) {
+    for (const Option* option : stage.options) {
+      const auto [found, added] = index.try_emplace(option->grid, options.size());
+      if (added) options.emplace_back();
+      options[found->second].push_back(option);
+    }
+  }
+  std::vector<GridUse> result;
+  for (const auto& here : options) result.emplace_back(here.front()->grid, first_alike(here));
+  return result;
+}
+
 /// Bytes that may be filled of all devices that a grid has, with slack for rounding.
-double room_of(const Pricing& pricing, const std::vector<const Grid*>& grids) {
+double room_of(const Pricing& pricing, const std::vector<GridUse>& grids) {
   std::vector<bool> used(static_cast<size_t>(pricing.cluster.devices()), false);
-  for (const Grid* grid : grids) {
-    for (const int32_t device : grid->devices) used[static_cast<size_t>(device)] = true;
+  for (const GridUse& use : grids) {
+    for (const int32_t device : use.grid->devices) used[static_cast<size_t>(device)] = true;
   }
   const std::vector<int32_t> machines = cluster::machine_of_each(pricing.cluster);
   double room = 0;
@@ -68,11 +86,12 @@ class Combiner {
   Combiner(const Pricing& pricing, const std::vector<Choices>& choices, size_t top, double bound)
       : pricing_(pricing),
         choices_(choices),
-        classes_(pricing.cluster, grids_in(choices), pricing.job.utilization),
+        grids_(grids_in(choices)),
+        classes_(pricing.cluster, grids_, pricing.job.utilization),
         maker_(pricing, classes_),
         shared_(all_shared(choices)),
         fastest_(fastest_turns(choices)),
-        least_(shared_ ? choices : std::vector<Choices>{}, pricing.job, room_of(pricing, grids_in(choices))),
+        least_(shared_ ? choices : std::vector<Choices>{}, pricing.job, room_of(pricing, grids_)),
         top_(top),
         bound_(bound) {}
 
@@ -314,6 +333,7 @@ class Combiner {
 
   const Pricing& pricing_;
   const std::vector<Choices>& choices_;
+  std::vector<GridUse> grids_;
   DeviceClasses classes_;
   StateMaker maker_;
   bool shared_;

@@ -6,11 +6,13 @@ namespace nereus::plan {
 namespace {
 
 /// Pipeline index of every device of the cluster in a grid; -1 where it is not in it.
-std::vector<int32_t> pipeline_by_device(const Grid& grid, size_t devices) {
+std::vector<int32_t> pipeline_by_device(const GridUse& use, size_t devices) {
+  const Grid& grid = *use.grid;
   std::vector<int32_t> result(devices, -1);
   for (size_t rank = 0; rank < grid.devices.size(); ++rank) {
+    const int32_t index = static_cast<int32_t>(rank) / grid.layout.tp % grid.layout.pp;
     result[static_cast<size_t>(grid.devices[rank])] =
-        static_cast<int32_t>(rank) / grid.layout.tp % grid.layout.pp;
+        use.first_alike.empty() ? index : use.first_alike[static_cast<size_t>(index)];
   }
   return result;
 }
@@ -28,11 +30,11 @@ class Numbering {
 
 }  // namespace
 
-DeviceClasses::DeviceClasses(const cluster::Cluster& cluster, const std::vector<const Grid*>& grids,
+DeviceClasses::DeviceClasses(const cluster::Cluster& cluster, const std::vector<GridUse>& grids,
                              double utilization) {
   const std::vector<int32_t> machines = cluster::machine_of_each(cluster);
   std::vector<std::vector<int32_t>> by_grid;
-  for (const Grid* grid : grids) by_grid.push_back(pipeline_by_device(*grid, machines.size()));
+  for (const GridUse& use : grids) by_grid.push_back(pipeline_by_device(use, machines.size()));
   std::vector<std::vector<int32_t>> members(cluster.machines.size());
   Numbering classes;
   std::vector<double> row(grids.size() + 1);
@@ -43,7 +45,7 @@ DeviceClasses::DeviceClasses(const cluster::Cluster& cluster, const std::vector<
     const size_t index = classes.number(row);
     if (index == room_.size()) {
       room_.push_back(row[0]);
-      for (size_t g = 0; g < grids.size(); ++g) pipelines_[grids[g]].push_back(by_grid[g][device]);
+      for (size_t g = 0; g < grids.size(); ++g) pipelines_[grids[g].grid].push_back(by_grid[g][device]);
     }
     std::vector<int32_t>& here = members[static_cast<size_t>(machines[device])];
     here.resize(std::max(here.size(), index + 1));

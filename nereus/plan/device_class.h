@@ -2,22 +2,34 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "nereus/plan/options.h"
 
 namespace nereus::plan {
 
+/// A grid of which devices are told apart by their pipeline index.
+struct GridUse {
+  /// `alike`: by pipeline index, the first whose ranks hold the same whatever runs on the grid; empty: none
+  /// do.
+  GridUse(const Grid* used, std::vector<int32_t> alike = {}) : grid(used), first_alike(std::move(alike)) {}
+
+  const Grid* grid;
+  std::vector<int32_t> first_alike;
+};
+
 /// Devices that no combination of the given grids can tell apart: of one kind, and with the same pipeline
-/// index in every grid. Memory is checked once a class. Immutable; thread-safe.
+/// index, or one that holds the same, in every grid. Memory is checked once a class. Immutable; thread-safe.
 class DeviceClasses {
  public:
-  DeviceClasses(const cluster::Cluster& cluster, const std::vector<const Grid*>& grids, double utilization);
+  DeviceClasses(const cluster::Cluster& cluster, const std::vector<GridUse>& grids, double utilization);
 
   size_t count() const { return room_.size(); }
   /// Bytes that may be filled beside the context, by class.
   const std::vector<double>& room() const { return room_; }
-  /// Pipeline index by class; -1 where the grid has no device. REQUIRES: one of the grids given.
+  /// Pipeline index by class (the first of those alike); -1 where the grid has no device. REQUIRES: one of
+  /// the grids given.
   const std::vector<int32_t>& pipeline(const Grid* grid) const { return pipelines_.at(grid); }
 
   /// Machines with the same devices of every class count as one kind of host.

@@ -12,6 +12,8 @@ struct Need {
   double weights = 0;
   double idle = 0, running = 0;  ///< all else between the turns and during its own
   double kv = 0;                 ///< of `running`: KV of one sequence, the least that generation needs
+
+  friend bool operator==(const Need&, const Need&) = default;
 };
 
 /// One way to place a model-stage.
