@@ -31,6 +31,13 @@ double Calibration::offset(Operation operation, const std::string& regime) const
   return value_of(offsets, operation, regime, 0);
 }
 
+RegimeFactors::RegimeFactors(const Calibration& calibration, const std::string& regime) {
+  for (size_t i = 0; i < kOperations; ++i) {
+    factors[i] = calibration.factor(static_cast<Operation>(i), regime);
+    offsets[i] = calibration.offset(static_cast<Operation>(i), regime);
+  }
+}
+
 std::string regime_of(const Placement& placement) {
   return std::string(name_of(placement.what.role)) + "/tp" + std::to_string(placement.layout.tp) + "/pp" +
          std::to_string(placement.layout.pp);

@@ -52,8 +52,12 @@ Status check_hosts(const cluster::Cluster& cluster, const Job& job, const Plan& 
 }  // namespace
 
 bool fits(const cluster::Cluster& cluster, const Job& job, const Plan& plan) {
-  const std::vector<DevicePeak> all = distinct_moments(cluster, job, plan);
-  return std::all_of(all.begin(), all.end(),
+  return fits(cluster, job, plan, distinct_moments(cluster, job, plan));
+}
+
+bool fits(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
+          const std::vector<DevicePeak>& moments) {
+  return std::all_of(moments.begin(), moments.end(),
                      [](const DevicePeak& m) { return m.ledger.total() <= m.limit * kSlack; }) &&
          check_hosts(cluster, job, plan).has_value();
 }

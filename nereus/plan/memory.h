@@ -80,6 +80,9 @@ Status check_memory(const cluster::Cluster& cluster, const Job& job, const Plan&
 
 /// The same without words.
 bool fits(const cluster::Cluster& cluster, const Job& job, const Plan& plan);
+/// The same, with its distinct_moments known.
+bool fits(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
+          const std::vector<DevicePeak>& moments);
 
 /// The longest response, in tokens and up to the actor's context, with which the plan still fits everywhere;
 /// 0: none.

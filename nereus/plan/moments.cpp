@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <compare>
 #include <map>
+#include <span>
 
 #include "nereus/plan/memory.h"
 #include "nereus/plan/model_size.h"
@@ -40,35 +40,41 @@ std::vector<Held> held_by(const Job& job, const Plan& plan) {
   return result;
 }
 
-/// A placement on one device.
-struct Place {
-  size_t placement = 0;
-  int32_t pipeline = 0;
-
-  friend auto operator<=>(const Place&, const Place&) = default;
-};
-
-std::vector<std::vector<Place>> places_by_device(const Plan& plan, int32_t devices) {
-  std::vector<std::vector<Place>> result(static_cast<size_t>(devices));
-  for (size_t i = 0; i < plan.placements.size(); ++i) {
-    const Placement& placement = plan.placements[i];
-    for (size_t rank = 0; rank < placement.devices.size(); ++rank) {
-      const auto pipeline = static_cast<int32_t>(rank) / placement.layout.tp % placement.layout.pp;
-      result[static_cast<size_t>(placement.devices[rank])].push_back({i, pipeline});
+/// Pipeline indices of a plan's placements on each device, -1 where one is not there: a row a device.
+class Rows {
+ public:
+  Rows(const Plan& plan, int32_t devices)
+      : width_(plan.placements.size()), indices_(static_cast<size_t>(devices) * width_, -1) {
+    for (size_t i = 0; i < width_; ++i) {
+      const Placement& placement = plan.placements[i];
+      for (size_t rank = 0; rank < placement.devices.size(); ++rank)
+        indices_[static_cast<size_t>(placement.devices[rank]) * width_ + i] =
+            static_cast<int32_t>(rank) / placement.layout.tp % placement.layout.pp;
     }
   }
-  return result;
-}
+
+  std::span<const int32_t> of(size_t device) const { return {&indices_[device * width_], width_}; }
+
+ private:
+  size_t width_;
+  std::vector<int32_t> indices_;
+};
+
+struct Before {
+  bool operator()(std::span<const int32_t> a, std::span<const int32_t> b) const {
+    return std::ranges::lexicographical_compare(a, b);
+  }
+};
 
 /// All that is on a device while `running` runs.
-Ledger ledger_of(const std::vector<Held>& held, const std::vector<Place>& places, size_t running) {
+Ledger ledger_of(const std::vector<Held>& held, std::span<const int32_t> row, size_t running) {
   Ledger result;
   std::vector<double> weights(held.size(), 0);
-  for (const Place& place : places) {
-    const Held& here = held[place.placement];
-    if (place.placement != running && here.placement->leaves_when_idle) continue;
-    const Footprint& footprint = here.footprints[static_cast<size_t>(place.pipeline)];
-    Ledger ledger = place.placement == running ? footprint.running : footprint.idle;
+  for (size_t i = 0; i < row.size(); ++i) {
+    const Held& here = held[i];
+    if (row[i] < 0 || (i != running && here.placement->leaves_when_idle)) continue;
+    const Footprint& footprint = here.footprints[static_cast<size_t>(row[i])];
+    Ledger ledger = i == running ? footprint.running : footprint.idle;
     double& shared = weights[here.weights];
     shared = std::max(shared, ledger[Component::weights]);
     ledger[Component::weights] = 0;
@@ -78,11 +84,11 @@ Ledger ledger_of(const std::vector<Held>& held, const std::vector<Place>& places
   return result;
 }
 
-DevicePeak moment(const std::vector<Held>& held, const std::vector<Place>& places, size_t running,
+DevicePeak moment(const std::vector<Held>& held, std::span<const int32_t> row, size_t running,
                   const cluster::DeviceKind& kind, double utilization) {
   DevicePeak peak{.device = 0,
                   .stage = held[running].placement->what,
-                  .ledger = ledger_of(held, places, running),
+                  .ledger = ledger_of(held, row, running),
                   .kv_pool = 0,
                   .limit = kind.memory * utilization};
   peak.ledger[Component::context] = kind.context;
@@ -98,21 +104,22 @@ DevicePeak moment(const std::vector<Held>& held, const std::vector<Place>& place
 std::vector<DevicePeak> moments_of(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
                                    bool all) {
   const std::vector<Held> held = held_by(job, plan);
-  const auto places = places_by_device(plan, cluster.devices());
+  const Rows rows(plan, cluster.devices());
   const std::vector<int32_t> machines = cluster::machine_of_each(cluster);
   std::vector<DevicePeak> result;
-  std::map<std::vector<Place>, size_t> alike;  // places, and where in the result the first such device is
+  std::map<std::span<const int32_t>, size_t, Before> alike;  // where in the result the first such device is
   const cluster::DeviceKind* kind = nullptr;
-  for (size_t device = 0; device < places.size(); ++device) {
+  for (size_t device = 0; device < machines.size(); ++device) {
     const cluster::DeviceKind& here = cluster.machines[static_cast<size_t>(machines[device])].kind;
-    if (kind == nullptr || !(here == *kind)) alike.clear();
+    if (kind == nullptr || (kind != &here && !(here == *kind))) alike.clear();
     kind = &here;
-    const auto [first, added] = alike.try_emplace(places[device], result.size());
+    const auto row = rows.of(device);
+    const auto [first, added] = alike.try_emplace(row, result.size());
     if (!added && !all) continue;
-    for (size_t i = 0; i < places[device].size(); ++i) {
-      result.push_back(added
-                           ? moment(held, places[device], places[device][i].placement, here, job.utilization)
-                           : DevicePeak(result[first->second + i]));
+    size_t copied = first->second;
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (row[i] < 0) continue;
+      result.push_back(added ? moment(held, row, i, here, job.utilization) : DevicePeak(result[copied++]));
       result.back().device = static_cast<int32_t>(device);
     }
   }

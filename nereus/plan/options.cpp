@@ -130,16 +130,18 @@ std::vector<Option> options_on(const Job& job, ModelStage what, const Grid& grid
                                const Calibration& calibration, int64_t& priced) {
   const Work sequence = work_of(job.lengths, 1);
   const std::vector<RankSize> sizes = rank_sizes(*job.find(what.role), grid.layout);
+  const std::vector<Placement> placements = placements_on(job, what, grid);
+  const RegimeFactors factors(calibration, regime_of(placements.front()));
   std::vector<Option> options;
   // Placements come in pairs: the second differs only in that it leaves when idle.
-  const std::vector<Placement> placements = placements_on(job, what, grid);
   for (size_t i = 0; i < placements.size(); i += 2) {
     const Placement &stays = placements[i], &leaves = placements[i + 1];
     const std::vector<Need> needs = needs_of(job, stays, sizes);
     if (!fits_alone(needs, largest)) continue;
     priced += 2;
     const double pool = what.stage == Stage::generate ? most_kv(needs, largest) : 0;
-    const double seconds = stage_cost(job, sequence, sizes, stays, grid.links, pool, calibration).total();
+    const double seconds =
+        stage_cost(job, sequence, sizes, stays, grid.links, pool, calibration, factors).total();
     const double moves = offload_time(leaves, most_idle(needs), grid.links);
     options.push_back(made({stays, &grid, needs, 0, 0, seconds}));
     options.push_back(made({leaves, &grid, needs, 0, 0, seconds + moves}));

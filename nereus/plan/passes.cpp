@@ -40,7 +40,7 @@ struct Run {
   const std::vector<RankSize>& sizes;  ///< by pipeline index
   Work work;                           ///< of an average micro-batch
   double micro_batches;                ///< of a minibatch and replica
-  std::string regime;
+  const RegimeFactors& factors;
 
   bool trains() const { return placement.what.stage == Stage::train; }
   double efficiency() const { return trains() ? calibration.train_efficiency : calibration.infer_efficiency; }
@@ -48,7 +48,8 @@ struct Run {
 };
 
 Run run_of(const Job& job, const Work& sequence, const std::vector<RankSize>& sizes,
-           const Placement& placement, const Links& links, const Calibration& calibration) {
+           const Placement& placement, const Links& links, const Calibration& calibration,
+           const RegimeFactors& factors) {
   const Model& model = *job.find(placement.what.role);
   const double micro_batches = static_cast<double>(plan::micro_batches(job, placement));
   return {.job = job,
@@ -60,7 +61,7 @@ Run run_of(const Job& job, const Work& sequence, const std::vector<RankSize>& si
           .sizes = sizes,
           .work = work_of_slowest(job, placement, sequence) * (1 / micro_batches),
           .micro_batches = micro_batches,
-          .regime = regime_of(placement)};
+          .factors = factors};
 }
 
 /// The slower of products and reading the weights, and what each layer's kernels lose.
@@ -81,12 +82,11 @@ double communication_seconds(const Run& run, const RankSize& size) {
   const double bytes = run.job.weight_bytes * run.work.tokens * static_cast<double>(run.model.config.hidden);
   const int32_t tp = run.placement.layout.tp;
   const double tensor = 2 * run.passes.collectives * static_cast<double>(size.layers.count()) *
-                        all_reduce(run.links.tensor, tp, bytes) *
-                        run.calibration.factor(Operation::tensor_link, run.regime);
+                        all_reduce(run.links.tensor, tp, bytes) * run.factors.factor(Operation::tensor_link);
   if (size.last) return tensor;
   const double hops = run.trains() ? 2 : 1;
   return tensor + hops * (bytes / tp / run.links.pipeline.bandwidth + run.links.pipeline.latency) *
-                      run.calibration.factor(Operation::pipeline_link, run.regime);
+                      run.factors.factor(Operation::pipeline_link);
 }
 
 std::vector<StageCost> stage_costs(const Run& run) {
@@ -126,7 +126,7 @@ DataSeconds data_seconds(const Run& run, const RankSize& size) {
     const double all = all_gather(link, dp, weights + frozen * run.job.weight_bytes);
     seconds = {run.micro_batches * (reduce + 2 * all), 0};
   }
-  const double factor = run.calibration.factor(Operation::data_link, run.regime);
+  const double factor = run.factors.factor(Operation::data_link);
   return {seconds.beside * factor, seconds.after * factor};
 }
 
@@ -149,8 +149,7 @@ double optimizer_seconds(const Run& run) {
   double most = 0;
   for (const RankSize& size : run.sizes) most = std::max(most, trained_parameters(run, size));
   const double local = most / (run.placement.zero >= 1 ? run.placement.layout.dp : 1);
-  return kOptimizerBytes * local / run.memory_bandwidth() *
-         run.calibration.factor(Operation::optimizer, run.regime);
+  return kOptimizerBytes * local / run.memory_bandwidth() * run.factors.factor(Operation::optimizer);
 }
 
 Bound bound_of(const StageTime& time) {
@@ -166,8 +165,9 @@ double exposed(double communication, double compute, double slowdown) {
 }
 
 StageTime pass_time(const Job& job, const Work& sequence, const std::vector<RankSize>& sizes,
-                    const Placement& placement, const Links& links, const Calibration& calibration) {
-  const Run run = run_of(job, sequence, sizes, placement, links, calibration);
+                    const Placement& placement, const Links& links, const Calibration& calibration,
+                    const RegimeFactors& factors) {
+  const Run run = run_of(job, sequence, sizes, placement, links, calibration, factors);
   const std::vector<StageCost> costs = stage_costs(run);
   const auto slowest =
       *std::max_element(costs.begin(), costs.end(),

@@ -10,7 +10,8 @@ namespace nereus::plan {
 /// the average one, work_of(job.lengths, 1). `sizes`: rank_sizes of the model in the placement's layout.
 /// REQUIRES: placement.what.stage is train or infer.
 StageTime pass_time(const Job& job, const Work& sequence, const std::vector<RankSize>& sizes,
-                    const Placement& placement, const Links& links, const Calibration& calibration);
+                    const Placement& placement, const Links& links, const Calibration& calibration,
+                    const RegimeFactors& factors);
 
 /// What is left of `communication` seconds beside `compute` seconds that run at the same time, both slowed by
 /// `slowdown` while they do.

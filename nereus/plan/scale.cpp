@@ -96,11 +96,10 @@ std::optional<Plan> best_variant(const cluster::Cluster& cluster, const Job& job
   std::optional<Plan> best;
   double seconds = 0;
   const auto consider = [&](const Plan& candidate) {
-    if (!fits(cluster, job, candidate)) return;
-    const double total = predict(cluster, job, candidate, calibration).total;
-    if (best && total >= seconds) return;
+    const auto time = predict_if_fits(cluster, job, candidate, calibration);
+    if (!time || (best && time->total >= seconds)) return;
     best = candidate;
-    seconds = total;
+    seconds = time->total;
   };
   consider(plan);
   for (const bool recompute : {false, true})

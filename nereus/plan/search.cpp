@@ -144,12 +144,12 @@ class Search {
   void consider(Plan plan) {
     std::vector<Candidate>& best = result_.best;
     if (std::any_of(best.begin(), best.end(), [&](const Candidate& c) { return c.plan == plan; })) return;
-    if (!fits(cluster_, job_, plan)) return;
-    StepTime time = predict(cluster_, job_, plan, calibration_);
+    auto time = predict_if_fits(cluster_, job_, plan, calibration_);
+    if (!time) return;
     const auto place =
-        std::upper_bound(best.begin(), best.end(), time.total,
+        std::upper_bound(best.begin(), best.end(), time->total,
                          [](double total, const Candidate& c) { return total < c.time.total; });
-    best.insert(place, {std::move(plan), std::move(time)});
+    best.insert(place, {std::move(plan), std::move(*time)});
     if (best.size() > top()) best.pop_back();
   }
 

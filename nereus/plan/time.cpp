@@ -18,28 +18,27 @@ Bound bound_of(const Generation& g) {
 }
 
 StageTime generation_time(const Job& job, const Placement& placement, const Links& links,
-                          double kv_pool_bytes, const Calibration& calibration) {
-  const std::string regime = regime_of(placement);
+                          double kv_pool_bytes, const Calibration& calibration,
+                          const RegimeFactors& factors) {
   const int64_t concurrency = concurrency_of(job, placement, kv_pool_bytes);
   const Generation generation = generate(job, placement, links, concurrency, calibration);
   StageTime time{.what = placement.what};
-  time.compute = generation.prefill * calibration.factor(Operation::prefill, regime) + generation.decode;
-  time.communication = generation.communication * calibration.factor(Operation::tensor_link, regime);
+  time.compute = generation.prefill * factors.factor(Operation::prefill) + generation.decode;
+  time.communication = generation.communication * factors.factor(Operation::tensor_link);
   time.overhead = generation.overhead;
   time.bound = bound_of(generation);
   return time;
 }
 
 /// What a regime has shown, of the whole stage.
-void calibrate(StageTime& time, const Placement& placement, const Calibration& calibration) {
+void calibrate(StageTime& time, const Placement& placement, const RegimeFactors& factors) {
   const Operation operation = placement.what.stage == Stage::generate ? Operation::decode
                               : placement.what.stage == Stage::infer  ? Operation::infer
                                                                       : Operation::train;
-  const std::string regime = regime_of(placement);
-  const double factor = calibration.factor(operation, regime);
+  const double factor = factors.factor(operation);
   for (double* part : {&time.compute, &time.communication, &time.bubble, &time.optimizer, &time.overhead})
     *part *= factor;
-  time.overhead += calibration.offset(operation, regime);
+  time.overhead += factors.offset(operation);
 }
 
 /// Bytes for KV on the fullest device of each generation stage.
@@ -93,19 +92,20 @@ double offload_time(const Placement& placement, double bytes, const Links& links
 
 StageTime stage_cost(const Job& job, const Work& sequence, const std::vector<RankSize>& sizes,
                      const Placement& placement, const Links& links, double kv_pool_bytes,
-                     const Calibration& calibration) {
+                     const Calibration& calibration, const RegimeFactors& factors) {
   StageTime time = placement.what.stage == Stage::generate
-                       ? generation_time(job, placement, links, kv_pool_bytes, calibration)
-                       : pass_time(job, sequence, sizes, placement, links, calibration);
-  calibrate(time, placement, calibration);
+                       ? generation_time(job, placement, links, kv_pool_bytes, calibration, factors)
+                       : pass_time(job, sequence, sizes, placement, links, calibration, factors);
+  calibrate(time, placement, factors);
   return time;
 }
 
 StageTime stage_time(const Job& job, const Placement& placement, const Links& links, double kv_pool_bytes,
                      const Calibration& calibration) {
   const std::vector<RankSize> sizes = rank_sizes(*job.find(placement.what.role), placement.layout);
+  const RegimeFactors factors(calibration, regime_of(placement));
   StageTime time =
-      stage_cost(job, work_of(job.lengths, 1), sizes, placement, links, kv_pool_bytes, calibration);
+      stage_cost(job, work_of(job.lengths, 1), sizes, placement, links, kv_pool_bytes, calibration, factors);
   double most = 0;
   for (int32_t p = 0; p < placement.layout.pp; ++p)
     most = std::max(most, footprint(job, placement, p, sizes[static_cast<size_t>(p)]).idle.total());
@@ -118,9 +118,10 @@ StageTime stage_time(const cluster::Cluster& cluster, const Job& job, const Plac
   return stage_time(job, placement, links_of(cluster, placement), kv_pool_bytes, calibration);
 }
 
+namespace {
+
 StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
-                 const Calibration& calibration) {
-  const std::vector<DevicePeak> all = distinct_moments(cluster, job, plan);
+                 const Calibration& calibration, const std::vector<DevicePeak>& all) {
   const std::vector<uint32_t> conflicts = conflicts_of(plan);
   StepTime step;
   step.reward = job.reward_seconds;
@@ -135,6 +136,20 @@ StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& pl
   step.weight_sync = all_syncs(cluster, job, plan, calibration);
   step.total = course(turns, job.reward_seconds, job.asynchronous) + step.weight_sync;
   return step;
+}
+
+}  // namespace
+
+StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
+                 const Calibration& calibration) {
+  return predict(cluster, job, plan, calibration, distinct_moments(cluster, job, plan));
+}
+
+std::optional<StepTime> predict_if_fits(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
+                                        const Calibration& calibration) {
+  const std::vector<DevicePeak> all = distinct_moments(cluster, job, plan);
+  if (!fits(cluster, job, plan, all)) return std::nullopt;
+  return predict(cluster, job, plan, calibration, all);
 }
 
 }  // namespace nereus::plan

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +52,16 @@ struct Calibration {
   double offset(Operation operation, const std::string& regime) const;
 };
 
+/// What one regime has shown, found once for those who price many placements of it.
+struct RegimeFactors {
+  RegimeFactors(const Calibration& calibration, const std::string& regime);
+
+  double factor(Operation operation) const { return factors[static_cast<size_t>(operation)]; }
+  double offset(Operation operation) const { return offsets[static_cast<size_t>(operation)]; }
+
+  std::array<double, kOperations> factors{}, offsets{};
+};
+
 /// What a stage waits for most. `tail`: the longest response alone takes most of the time, so that more
 /// devices do not help.
 enum class Bound : uint8_t { compute, memory_bandwidth, link, tail };
@@ -86,6 +98,9 @@ std::string regime_of(const Placement& placement);
 /// REQUIRES: the plan fits (check_memory).
 StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
                  const Calibration& calibration);
+/// The same; nothing where the plan does not fit.
+std::optional<StepTime> predict_if_fits(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
+                                        const Calibration& calibration);
 /// One model-stage alone. `kv_pool_bytes`: of generation, on its fullest device; others ignore it.
 StageTime stage_time(const cluster::Cluster& cluster, const Job& job, const Placement& placement,
                      double kv_pool_bytes, const Calibration& calibration);

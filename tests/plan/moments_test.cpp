@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "nereus/plan/memory.h"
 #include "nereus/plan/work.h"
 #include "tests/plan/cases.h"
@@ -79,6 +81,21 @@ TEST(Peaks, TheFullestMomentOfEachDevice) {
   ASSERT_EQ(fullest.size(), 8);
   for (const DevicePeak& moment : all)
     EXPECT_LE(moment.ledger.total(), fullest[static_cast<size_t>(moment.device)].ledger.total());
+}
+
+TEST(DistinctMoments, HaveEveryMomentOnce) {
+  cluster::Cluster cluster = machines_of(a100(), 16);
+  cluster.machines.push_back(machines_of(h100(), 8).machines[0]);
+  const Job job = grpo(llama_8b());
+  Plan plan = grpo_plan();
+  const auto all = moments(cluster, job, plan), distinct = distinct_moments(cluster, job, plan);
+  EXPECT_LT(distinct.size(), all.size());
+  const auto same = [](const DevicePeak& a, const DevicePeak& b) {
+    return a.stage == b.stage && a.ledger.bytes == b.ledger.bytes && a.kv_pool == b.kv_pool &&
+           a.limit == b.limit;
+  };
+  for (const DevicePeak& moment : all)
+    EXPECT_EQ(std::ranges::count_if(distinct, [&](const DevicePeak& d) { return same(d, moment); }), 1);
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ Job even() {
 
 StageTime priced(const Job& job, const Placement& placement, const Calibration& calibration = {}) {
   return pass_time(job, work_of(job.lengths, 1), rank_sizes(job.models[0], placement.layout), placement,
-                   links_of(machines_of(a100(), 8), placement), calibration);
+                   links_of(machines_of(a100(), 8), placement), calibration,
+                   RegimeFactors(calibration, regime_of(placement)));
 }
 
 /// Calibration without what a layer's kernels lose.
