@@ -4,33 +4,15 @@
 #include <cmath>
 
 #include "nereus/control/membership.h"
-#include "nereus/plan/memory.h"
-#include "nereus/plan/search.h"
 #include "nereus/simulator/engine.h"
 #include "nereus/simulator/transition.h"
 
 namespace nereus::simulator {
 
-namespace {
-
-/// The planner's constants nearest to the world's.
-plan::Calibration constants_of(const WorldOptions& world) {
-  plan::Calibration calibration;
-  calibration.prefill_efficiency = world.prefill_efficiency;
-  calibration.train_efficiency = world.train_efficiency;
-  calibration.infer_efficiency = world.infer_efficiency;
-  calibration.memory_efficiency = world.memory_efficiency;
-  calibration.decode_overhead = world.decode_seconds;
-  calibration.overlap_slowdown = world.overlap_slowdown;
-  return calibration;
-}
-
-}  // namespace
-
-Oracle::Oracle(const Scenario& scenario, uint64_t seed)
+Oracle::Oracle(const Scenario& scenario, uint64_t seed, Proposals& proposals)
     : scenario_(scenario),
       seed_(seed),
-      curve_(scenario.curve()),
+      proposals_(proposals),
       links_(scenario.cluster, scenario.world.link_efficiency, scenario.world.network_efficiency,
              scenario.world.storage_gb_s * 1e9),
       timeline_(Availability(scenario.availability), scenario.machines(), scenario.world,
@@ -47,16 +29,9 @@ Answer Oracle::out_of_memory(const View& view, const OutOfMemory& /*what*/) {
   return decide(view);
 }
 
-std::vector<plan::Plan> Oracle::proposals(const View& view, const plan::Job& job) const {
-  plan::SearchOptions options;
-  options.top = 8;
-  options.deadline = 60;  // not cut short by a busy machine
-  std::vector<plan::Plan> plans;
-  for (const auto& calibration : {constants_of(scenario_.world), plan::Calibration{}}) {
-    for (auto& candidate : plan::search(view.cluster, job, calibration, options).best)
-      if (std::ranges::find(plans, candidate.plan) == plans.end()) plans.push_back(std::move(candidate.plan));
-  }
-  return plans;
+/// In the middle of the time until the next look.
+int64_t Oracle::soon(const View& view) const {
+  return std::min(view.step + kEvery / 2, scenario_.steps - 1);
 }
 
 /// A step of the world, without its noise.
@@ -69,10 +44,10 @@ double Oracle::step_seconds(const View& view, const plan::Plan& plan) const {
     for (int32_t i = 0; i < each; ++i)
       conditions.slowness.push_back(slowness_[static_cast<size_t>(machine * each + i)]);
   const PlanRun run(world, view.cluster, scenario_.job, plan);
-  const int64_t soon = std::min(view.step + kEvery / 2, scenario_.steps - 1);
-  const auto report = run.step(
-      curve_.sample(soon, scenario_.job.prompts, scenario_.job.completions, world.prompt_variation, seed_),
-      conditions);
+  const auto& job = scenario_.job;
+  const auto lengths =
+      proposals_.curve().sample(soon(view), job.prompts, job.completions, world.prompt_variation, seed_);
+  const auto report = run.step(lengths, conditions);
   return report.out_of_memory ? INFINITY : report.seconds;
 }
 
@@ -103,9 +78,7 @@ std::optional<Oracle::Priced> Oracle::price(const View& view, const plan::Plan& 
 
 Answer Oracle::decide(const View& view) {
   last_ = view.step;
-  plan::Job job = scenario_.job;
-  job.lengths = curve_.lengths(std::min(view.step + kEvery / 2, scenario_.steps - 1));
-  auto plans = proposals(view, job);
+  auto plans = proposals_.of(view.cluster, soon(view));
   if (running_)
     if (auto same = control::carry_over(*running_, before_, view.cluster)) plans.push_back(std::move(*same));
   std::optional<Priced> best;

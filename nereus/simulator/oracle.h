@@ -5,6 +5,7 @@
 
 #include "nereus/simulator/network.h"
 #include "nereus/simulator/policy.h"
+#include "nereus/simulator/proposals.h"
 #include "nereus/simulator/scenario.h"
 #include "nereus/simulator/timeline.h"
 
@@ -15,7 +16,8 @@ namespace nereus::simulator {
 /// there could be: plans that no search proposes are not among its choices.
 class Oracle final : public Policy {
  public:
-  Oracle(const Scenario& scenario, uint64_t seed);
+  /// `scenario` and `proposals` outlive this.
+  Oracle(const Scenario& scenario, uint64_t seed, Proposals& proposals);
 
   std::string name() const override { return "oracle"; }
   Answer begin(const View& view) override { return decide(view); }
@@ -30,7 +32,7 @@ class Oracle final : public Policy {
   };
 
   Answer decide(const View& view);
-  std::vector<plan::Plan> proposals(const View& view, const plan::Job& job) const;
+  int64_t soon(const View& view) const;
   std::optional<Priced> price(const View& view, const plan::Plan& plan, double bound) const;
   double step_seconds(const View& view, const plan::Plan& plan) const;
   double transition_seconds(const View& view, const plan::Plan& plan) const;
@@ -39,7 +41,7 @@ class Oracle final : public Policy {
 
   const Scenario& scenario_;
   uint64_t seed_;
-  LengthCurve curve_;
+  Proposals& proposals_;
   Links links_;  ///< of all machines
   Timeline timeline_;
   std::vector<double> slowness_;       ///< by device of all machines

@@ -52,8 +52,18 @@ const std::vector<PolicyInfo>& known_policies() {
   return kPolicies;
 }
 
-Result<std::unique_ptr<Policy>> make_policy(const std::string& name, const Scenario& scenario,
-                                            uint64_t seed) {
+Status check_policy(const std::string& name) {
+  const auto& known = known_policies();
+  if (std::ranges::find(known, name, &PolicyInfo::name) != known.end()) return {};
+  std::string names;
+  for (const auto& policy : known_policies())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", policy.name);
+  return fail("unknown policy \"{}\": expected one of {}", name, names);
+}
+
+Result<std::unique_ptr<Policy>> make_policy(const std::string& name, const Scenario& scenario, uint64_t seed,
+                                            Proposals& proposals) {
+  if (auto status = check_policy(name); !status) return pass(status);
   const auto& job = scenario.job;
   if (name == "fixed")
     return std::make_unique<FixedPlan>(name, [&job](const auto& cluster) { return best_plan(job, cluster); });
@@ -68,11 +78,7 @@ Result<std::unique_ptr<Policy>> make_policy(const std::string& name, const Scena
       return shared_pool_plan(cluster, job, measured(scenario, cluster));
     });
   if (name == "adaptive") return std::make_unique<Adaptive>(job);
-  if (name == "oracle") return std::make_unique<Oracle>(scenario, seed);
-  std::string names;
-  for (const auto& policy : known_policies())
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", policy.name);
-  return fail("unknown policy \"{}\": expected one of {}", name, names);
+  return std::make_unique<Oracle>(scenario, seed, proposals);
 }
 
 }  // namespace nereus::simulator

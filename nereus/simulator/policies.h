@@ -7,6 +7,7 @@
 
 #include "nereus/base/result.h"
 #include "nereus/simulator/policy.h"
+#include "nereus/simulator/proposals.h"
 #include "nereus/simulator/scenario.h"
 
 namespace nereus::simulator {
@@ -17,8 +18,12 @@ struct PolicyInfo {
 };
 const std::vector<PolicyInfo>& known_policies();
 
-/// A new policy for one run. `seed` is of the oracle's knowledge only. Error: unknown names, with those
-/// known.
-Result<std::unique_ptr<Policy>> make_policy(const std::string& name, const Scenario& scenario, uint64_t seed);
+/// Error: an unknown name, with those known.
+Status check_policy(const std::string& name);
+
+/// A new policy for one run. `seed` is of the oracle's knowledge only, and so are `proposals`, which runs of
+/// one scenario share. Errors as check_policy. What is given outlives the policy.
+Result<std::unique_ptr<Policy>> make_policy(const std::string& name, const Scenario& scenario, uint64_t seed,
+                                            Proposals& proposals);
 
 }  // namespace nereus::simulator

@@ -20,6 +20,7 @@ Result<SimulationReport> run(const RunOptions& options) {
 
   SimulationReport report{std::move(*scenario), {}, {}};
   const auto policies = static_cast<int64_t>(report.scenario.policies.size());
+  Proposals proposals(report.scenario);
   double elapsed = 0;
   for (int64_t p = 0; p < policies; ++p) {
     auto& outcomes = report.outcomes.emplace_back();
@@ -28,7 +29,7 @@ Result<SimulationReport> run(const RunOptions& options) {
       const auto seed = static_cast<uint64_t>(i + 1);
       if (options.progress)
         options.progress(name, seed, p * report.scenario.seeds + i, policies * report.scenario.seeds);
-      auto policy = make_policy(name, report.scenario, seed);
+      auto policy = make_policy(name, report.scenario, seed, proposals);
       if (!policy) return pass(policy);
       outcomes.push_back(simulate(report.scenario, **policy, seed));
       elapsed = std::max(elapsed, outcomes.back().elapsed);

@@ -149,9 +149,9 @@ Result<Scenario> parse_scenario(std::string_view text, const std::string& source
   scenario.lengths = std::move(*lengths);
 
   for (const auto& policy : scenario.policies)
-    if (auto made = make_policy(policy, scenario, 0); !made)
+    if (auto status = check_policy(policy); !status)
       return fail("{}: simulation.policies: {}", document->places.of("simulation.policies"),
-                  made.error().message);
+                  status.error().message);
   return scenario;
 }
 

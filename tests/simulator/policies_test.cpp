@@ -10,7 +10,8 @@ namespace nereus::simulator {
 namespace {
 
 Outcome run(const Scenario& scenario, const std::string& name, uint64_t seed = 1) {
-  auto policy = value_or_throw(make_policy(name, scenario, seed));
+  Proposals proposals(scenario);
+  auto policy = value_or_throw(make_policy(name, scenario, seed, proposals));
   EXPECT_EQ(policy->name(), name);
   return simulate(scenario, *policy, seed);
 }
@@ -23,7 +24,7 @@ TEST(Policies, AllRunTheSameWorld) {
     EXPECT_EQ(outcome.steps, 40) << policy.name << ": " << outcome.note;
     EXPECT_EQ(outcome.out_of_memory, 0) << policy.name;
   }
-  EXPECT_THAT(make_policy("none", scenario, 1).error().message, testing::HasSubstr("oracle"));
+  EXPECT_THAT(check_policy("none").error().message, testing::HasSubstr("oracle"));
 }
 
 TEST(Policies, OnlyThoseThatAdaptGoOnWithHalfTheMachines) {

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "nereus/cluster/cluster.h"
+#include "nereus/plan/plan.h"
+#include "nereus/simulator/lengths.h"
+#include "nereus/simulator/scenario.h"
+
+namespace nereus::simulator {
+
+/// The plans that an oracle chooses from: the best of two searches, one of them with the planner's constants
+/// nearest to the world's. Machines are all alike and lengths follow the step, so that they are the same in
+/// every run of a scenario: searched once. Not thread-safe.
+class Proposals {
+ public:
+  /// `scenario` outlives this.
+  explicit Proposals(const Scenario& scenario);
+
+  /// On the devices of `cluster`, some of the scenario's machines, for the lengths of `step`.
+  const std::vector<plan::Plan>& of(const cluster::Cluster& cluster, int64_t step);
+  const LengthCurve& curve() const { return curve_; }
+
+ private:
+  std::vector<plan::Plan> search(const cluster::Cluster& cluster, const plan::Lengths& lengths) const;
+
+  const Scenario& scenario_;
+  LengthCurve curve_;
+  std::map<std::pair<size_t, const LengthStep*>, std::vector<plan::Plan>> known_;  ///< by machines, lengths
+};
+
+}  // namespace nereus::simulator
