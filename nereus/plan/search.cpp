@@ -103,11 +103,7 @@ class Search {
     for (const std::vector<int32_t>& devices : shared_pools(cluster_)) {
       if (!expired()) shared.push_back(look_at(offer(devices)));
     }
-    if (options_.separate_pools) {
-      for (const auto& split : splits(cluster_)) {
-        if (!expired()) separate(*pools_.front(), split);
-      }
-    }
+    if (options_.separate_pools) separate();
     for (Shared& pool : shared) share(pool);
     result_.complete = result_.complete && !expired();
     explain_all();
@@ -247,25 +243,42 @@ class Search {
     return choices;
   }
 
-  /// Every model-stage on the first pool, on the second, or on all devices; the most promising first.
-  void separate(const Offers& all, const std::array<std::vector<int32_t>, 2>& split) {
-    const std::array<const Offers*, 3> pools{&offer(split[0]), &offer(split[1]), &all};
-    std::vector<std::array<std::vector<const Option*>, 3>> few(stages_.size());
-    for (size_t i = 0; i < stages_.size(); ++i) {
-      for (size_t pool = 0; pool < 3; ++pool) few[i][pool] = few_of(pools[pool]->options[i], kFew[1]);
-    }
-    for (const Assignment& assignment : promising(few)) {
-      if (assignment.seconds >= bound() || expired()) break;
-      consider(combine(pricing_, choices_of(few, assignment), top(), bound()));
-    }
-  }
-
   /// The pool of every stage.
   struct Assignment {
     std::vector<size_t> pools;
     double seconds = 0;  ///< lower bound
   };
   using Few = std::vector<std::array<std::vector<const Option*>, 3>>;
+
+  /// Every model-stage on the first pool of a split, on the second, or on all devices; the most promising of
+  /// all splits first.
+  void separate() {
+    std::vector<std::pair<Few, std::vector<Assignment>>> found;
+    for (const auto& split : splits(cluster_)) {
+      if (expired()) break;
+      Few few = few_on({&offer(split[0]), &offer(split[1]), pools_.front().get()});
+      auto assignments = promising(few);
+      found.emplace_back(std::move(few), std::move(assignments));
+    }
+    std::vector<std::pair<const Few*, const Assignment*>> order;
+    for (const auto& [few, assignments] : found)
+      for (const Assignment& assignment : assignments) order.emplace_back(&few, &assignment);
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.second->seconds < b.second->seconds; });
+    for (const auto& [few, assignment] : order) {
+      if (assignment->seconds >= bound() || expired()) break;
+      consider(combine(pricing_, choices_of(*few, *assignment), top(), bound()));
+    }
+  }
+
+  /// A few options of every stage on each of three pools.
+  Few few_on(const std::array<const Offers*, 3>& pools) const {
+    Few few(stages_.size());
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      for (size_t pool = 0; pool < 3; ++pool) few[i][pool] = few_of(pools[pool]->options[i], kFew[1]);
+    }
+    return few;
+  }
 
   /// Bits of the stages before stage `i` that share devices with it; pool 2 is all devices.
   static uint32_t conflicts(const Assignment& assignment, size_t i) {
