@@ -91,7 +91,7 @@ int64_t resident() {
 
 TEST(AdamW, StateIsThereBeforeTheFirstStep) {
   // Fault 58: out of memory after the first step, when the optimizer state comes to life [NeMo-RL 2859].
-  constexpr int64_t kElements = 16 << 20, kBytes = 4 * kElements;
+  constexpr int64_t kElements = 16 << 20, kBytes = 4 * kElements, kSlack = kBytes / 4;
   const std::vector<model::Parameter> parameters{
       {"w", at::full({kElements}, 1.0, at::kFloat).requires_grad_()}};
   at::Tensor(parameters[0].tensor).mutable_grad() = at::full({kElements}, 1e-3, at::kFloat);
@@ -99,8 +99,8 @@ TEST(AdamW, StateIsThereBeforeTheFirstStep) {
   AdamW optimizer(parameters, {});
   const int64_t made = resident();
   optimizer.step();
-  EXPECT_GT(made - before, 2 * kBytes - (8 << 20));
-  EXPECT_LT(resident() - made, 8 << 20);
+  EXPECT_GT(made - before, 2 * kBytes - kSlack);
+  EXPECT_LT(resident() - made, kSlack);
 }
 
 }  // namespace
