@@ -16,22 +16,13 @@ double share(const plan::StepTime& time, plan::ModelStage what) {
   return stage == nullptr || time.total <= 0 ? 0 : stage->total() / time.total;
 }
 
-/// What of a plan lies in memory: micro-batches and recomputation move nothing.
-plan::Plan state_of(plan::Plan plan) {
-  for (plan::Placement& placement : plan.placements) {
-    placement.micro_batch = 1;
-    placement.recompute = false;
-  }
-  return plan;
-}
-
 /// Prices of transitions from one plan, each asked for once. Not thread-safe.
 class TransitionPrices {
  public:
   explicit TransitionPrices(const TransitionCost& cost) : cost_(cost) {}
 
   const Result<double>& of(const Move& move) {
-    plan::Plan state = state_of(move.to);
+    plan::Plan state = plan::state_of(move.to);
     for (const auto& [plan, price] : known_)
       if (plan == state) return price;
     return known_.emplace_back(std::move(state), cost_(move)).second;

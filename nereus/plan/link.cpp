@@ -101,6 +101,12 @@ Links links_of(const cluster::Cluster& cluster, const Placement& placement) {
   return links;
 }
 
+std::vector<Links> links_of(const cluster::Cluster& cluster, const Plan& plan) {
+  std::vector<Links> links;
+  for (const Placement& placement : plan.placements) links.push_back(links_of(cluster, placement));
+  return links;
+}
+
 double all_reduce(const Link& link, int32_t ranks, double bytes) {
   if (ranks < 2) return 0;
   const double doubling = std::ceil(std::log2(ranks)) * (bytes / link.bandwidth + link.latency);

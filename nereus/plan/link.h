@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "nereus/cluster/cluster.h"
 #include "nereus/plan/plan.h"
@@ -21,6 +22,8 @@ struct Links {
   Link tensor, pipeline, data;
 };
 Links links_of(const cluster::Cluster& cluster, const Placement& placement);
+/// Of every placement.
+std::vector<Links> links_of(const cluster::Cluster& cluster, const Plan& plan);
 
 /// Seconds of an all-gather, or of a reduce-scatter, whose whole is `bytes`: (n-1)/n bytes/bandwidth, as in a
 /// ring, in log2 n messages (recursive doubling and halving; Thakur, Rabenseifner and Gropp, "Optimization of

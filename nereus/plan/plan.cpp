@@ -14,6 +14,14 @@ const Placement* Plan::find(ModelStage what) const {
   return found == placements.end() ? nullptr : &*found;
 }
 
+Plan state_of(Plan plan) {
+  for (Placement& placement : plan.placements) {
+    placement.micro_batch = 1;
+    placement.recompute = false;
+  }
+  return plan;
+}
+
 LayerRange layers_of_stage(int64_t layers, int32_t pp, int32_t index) {
   const int64_t each = layers / pp, more = layers % pp;
   const int64_t first = index * each + std::min<int64_t>(index, more);

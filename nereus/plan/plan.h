@@ -40,6 +40,10 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
+/// The plan with what does not matter to where state lies, micro-batches and recomputation, the same for all:
+/// transitions and weight syncs of plans that are equal in it take the same.
+Plan state_of(Plan plan);
+
 /// Layers of pipeline stage `index`, [first, last): as even as they come, the earlier stages of an uneven
 /// split have more.
 struct LayerRange {

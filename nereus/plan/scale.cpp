@@ -95,8 +95,9 @@ std::optional<Plan> best_variant(const cluster::Cluster& cluster, const Job& job
                                  const Calibration& calibration, const Plan& plan) {
   std::optional<Plan> best;
   double seconds = 0;
+  const std::vector<Links> links = links_of(cluster, plan);
   const auto consider = [&](const Plan& candidate) {
-    const auto time = predict_if_fits(cluster, job, candidate, calibration);
+    const auto time = predict_if_fits(cluster, job, candidate, links, calibration);
     if (!time || (best && time->total >= seconds)) return;
     best = candidate;
     seconds = time->total;

@@ -133,14 +133,14 @@ class Search {
       if (current.placements[i].what != stages_[i]) return;
       if (std::any_of(used.begin(), used.end(), [&](int32_t d) { return d < 0 || d >= devices; })) return;
     }
-    consider(current);
+    consider(current, links_of(cluster_, current));
   }
 
   /// Keeps the plan if it fits and is among the best.
-  void consider(Plan plan) {
+  void consider(Plan plan, const std::vector<Links>& links) {
     std::vector<Candidate>& best = result_.best;
     if (std::any_of(best.begin(), best.end(), [&](const Candidate& c) { return c.plan == plan; })) return;
-    auto time = predict_if_fits(cluster_, job_, plan, calibration_);
+    auto time = predict_if_fits(cluster_, job_, plan, links, calibration_);
     if (!time) return;
     const auto place =
         std::upper_bound(best.begin(), best.end(), time->total,
@@ -153,8 +153,12 @@ class Search {
     for (const Combination& combination : combinations.best) {
       if (combination.seconds > bound() * (1 + 1e-9)) break;
       Plan plan;
-      for (const Option* option : combination.options) plan.placements.push_back(placement_of(*option));
-      consider(std::move(plan));
+      std::vector<Links> links;
+      for (const Option* option : combination.options) {
+        plan.placements.push_back(placement_of(*option));
+        links.push_back(option->grid->links);
+      }
+      consider(std::move(plan), links);
     }
   }
 

@@ -121,7 +121,8 @@ StageTime stage_time(const cluster::Cluster& cluster, const Job& job, const Plac
 namespace {
 
 StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
-                 const Calibration& calibration, const std::vector<DevicePeak>& all) {
+                 const std::vector<Links>& links, const Calibration& calibration,
+                 const std::vector<DevicePeak>& all) {
   const std::vector<uint32_t> conflicts = conflicts_of(plan);
   StepTime step;
   step.reward = job.reward_seconds;
@@ -129,7 +130,7 @@ StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& pl
   for (size_t i = 0; i < plan.placements.size(); ++i) {
     const Placement& placement = plan.placements[i];
     const double pool = placement.what.stage == Stage::generate ? kv_pool_of(all, placement.what) : 0;
-    step.stages.push_back(stage_time(cluster, job, placement, pool, calibration));
+    step.stages.push_back(stage_time(job, placement, links[i], pool, calibration));
     step.offload += step.stages.back().offload;
     turns.push_back({placement.what, step.stages.back().total(), conflicts[i]});
   }
@@ -142,14 +143,15 @@ StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& pl
 
 StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
                  const Calibration& calibration) {
-  return predict(cluster, job, plan, calibration, distinct_moments(cluster, job, plan));
+  return predict(cluster, job, plan, links_of(cluster, plan), calibration,
+                 distinct_moments(cluster, job, plan));
 }
 
 std::optional<StepTime> predict_if_fits(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
-                                        const Calibration& calibration) {
+                                        const std::vector<Links>& links, const Calibration& calibration) {
   const std::vector<DevicePeak> all = distinct_moments(cluster, job, plan);
   if (!fits(cluster, job, plan, all)) return std::nullopt;
-  return predict(cluster, job, plan, calibration, all);
+  return predict(cluster, job, plan, links, calibration, all);
 }
 
 }  // namespace nereus::plan

@@ -98,9 +98,9 @@ std::string regime_of(const Placement& placement);
 /// REQUIRES: the plan fits (check_memory).
 StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
                  const Calibration& calibration);
-/// The same; nothing where the plan does not fit.
+/// The same with the links of every placement known; nothing where the plan does not fit.
 std::optional<StepTime> predict_if_fits(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
-                                        const Calibration& calibration);
+                                        const std::vector<Links>& links, const Calibration& calibration);
 /// One model-stage alone. `kv_pool_bytes`: of generation, on its fullest device; others ignore it.
 StageTime stage_time(const cluster::Cluster& cluster, const Job& job, const Placement& placement,
                      double kv_pool_bytes, const Calibration& calibration);

@@ -29,13 +29,19 @@ Answer Oracle::out_of_memory(const View& view, const OutOfMemory& /*what*/) {
   return decide(view);
 }
 
+Oracle::Known& Oracle::known(const plan::Plan& plan) {
+  auto state = plan::state_of(plan);
+  const auto found = std::ranges::find(known_, state, &Known::state);
+  return found != known_.end() ? *found : known_.emplace_back(Known{std::move(state), {}, {}});
+}
+
 /// In the middle of the time until the next look.
 int64_t Oracle::soon(const View& view) const {
   return std::min(view.step + kEvery / 2, scenario_.steps - 1);
 }
 
 /// A step of the world, without its noise.
-double Oracle::step_seconds(const View& view, const plan::Plan& plan) const {
+double Oracle::step_seconds(const View& view, const plan::Plan& plan) {
   WorldOptions world = scenario_.world;
   world.noise = 0;
   Conditions conditions{{}, 1, seed_, view.step};
@@ -43,7 +49,9 @@ double Oracle::step_seconds(const View& view, const plan::Plan& plan) const {
   for (const int32_t machine : machine_numbers(scenario_.cluster, view.cluster))
     for (int32_t i = 0; i < each; ++i)
       conditions.slowness.push_back(slowness_[static_cast<size_t>(machine * each + i)]);
-  const PlanRun run(world, view.cluster, scenario_.job, plan);
+  Known& known = this->known(plan);
+  const PlanRun run(world, view.cluster, scenario_.job, plan, known.sync);
+  known.sync = run.weight_sync();
   const auto& job = scenario_.job;
   const auto lengths =
       proposals_.curve().sample(soon(view), job.prompts, job.completions, world.prompt_variation, seed_);
@@ -51,21 +59,24 @@ double Oracle::step_seconds(const View& view, const plan::Plan& plan) const {
   return report.out_of_memory ? INFINITY : report.seconds;
 }
 
-double Oracle::transition_seconds(const View& view, const plan::Plan& plan) const {
+double Oracle::transition_seconds(const View& view, const plan::Plan& plan) {
   const auto now = machine_numbers(scenario_.cluster, view.cluster);
   const plan::Plan to = in_whole(plan, scenario_.cluster, now);
   if (!running_) return 0;
   const plan::Plan from = in_whole(*running_, scenario_.cluster, machine_numbers(scenario_.cluster, before_));
   if (from == to) return 0;
+  auto& seconds = known(plan).transition;
+  if (seconds) return *seconds;
   TransitionCase change{&from, &to, std::vector<bool>(slowness_.size(), true), false};
   const int32_t each = scenario_.machine().devices;
   for (const int32_t machine : now)
     for (int32_t i = 0; i < each; ++i) change.lost[static_cast<size_t>(machine * each + i)] = false;
-  return transition(scenario_.world, links_, scenario_.job, change).seconds;
+  seconds = transition(scenario_.world, links_, scenario_.job, change).seconds;
+  return *seconds;
 }
 
 /// Nothing where it takes no less than `bound` seconds a step even if the change took no time.
-std::optional<Oracle::Priced> Oracle::price(const View& view, const plan::Plan& plan, double bound) const {
+std::optional<Oracle::Priced> Oracle::price(const View& view, const plan::Plan& plan, double bound) {
   const double step = step_seconds(view, plan);
   if (!std::isfinite(step) || step > bound * (1 + 1e-12)) return std::nullopt;
   const double until_change = timeline_.next_change(view.now) - view.now;
@@ -78,6 +89,7 @@ std::optional<Oracle::Priced> Oracle::price(const View& view, const plan::Plan& 
 
 Answer Oracle::decide(const View& view) {
   last_ = view.step;
+  known_.clear();
   auto plans = proposals_.of(view.cluster, soon(view));
   if (running_)
     if (auto same = control::carry_over(*running_, before_, view.cluster)) plans.push_back(std::move(*same));

@@ -31,11 +31,18 @@ class Oracle final : public Policy {
     double step = 0, transition = 0, total = 0;
   };
 
+  /// What plans with the same state have in common, worked out once a decision.
+  struct Known {
+    plan::Plan state;
+    std::optional<double> sync, transition;  ///< seconds
+  };
+
   Answer decide(const View& view);
+  Known& known(const plan::Plan& plan);
   int64_t soon(const View& view) const;
-  std::optional<Priced> price(const View& view, const plan::Plan& plan, double bound) const;
-  double step_seconds(const View& view, const plan::Plan& plan) const;
-  double transition_seconds(const View& view, const plan::Plan& plan) const;
+  std::optional<Priced> price(const View& view, const plan::Plan& plan, double bound);
+  double step_seconds(const View& view, const plan::Plan& plan);
+  double transition_seconds(const View& view, const plan::Plan& plan);
 
   static constexpr int64_t kEvery = 20;  ///< steps after which lengths are looked at anew
 
@@ -47,7 +54,8 @@ class Oracle final : public Policy {
   std::vector<double> slowness_;       ///< by device of all machines
   std::optional<plan::Plan> running_;  ///< in the numbers of `before_`
   cluster::Cluster before_;
-  int64_t last_ = 0;  ///< step of the last decision
+  std::vector<Known> known_;  ///< in the decision at hand
+  int64_t last_ = 0;          ///< step of the last decision
 };
 
 }  // namespace nereus::simulator

@@ -36,7 +36,8 @@ double fragments_of(const WorldOptions& world, const Conditions& conditions, int
 
 class PlanRun::State {
  public:
-  State(const WorldOptions& world, cluster::Cluster cluster, plan::Job job, plan::Plan plan)
+  State(const WorldOptions& world, cluster::Cluster cluster, plan::Job job, plan::Plan plan,
+        std::optional<double> weight_sync)
       : world_(world),
         cluster_(std::move(cluster)),
         job_(std::move(job)),
@@ -45,10 +46,11 @@ class PlanRun::State {
         memory_(world_, cluster_, job_, plan_) {
     for (const auto& placement : plan_.placements)
       setups_.emplace_back(world_, links_, cluster_, job_, placement);
-    sync_ = sync_seconds();
+    sync_ = weight_sync ? *weight_sync : sync_seconds();
   }
 
   const plan::Plan& plan() const { return plan_; }
+  double weight_sync() const { return sync_; }
 
   StepReport step(const StepLengths& lengths, const Conditions& conditions) const {
     StepReport report;
@@ -196,8 +198,10 @@ class PlanRun::State {
   double sync_ = 0;
 };
 
-PlanRun::PlanRun(const WorldOptions& world, cluster::Cluster cluster, plan::Job job, plan::Plan plan)
-    : state_(std::make_unique<State>(world, std::move(cluster), std::move(job), std::move(plan))) {}
+PlanRun::PlanRun(const WorldOptions& world, cluster::Cluster cluster, plan::Job job, plan::Plan plan,
+                 std::optional<double> weight_sync)
+    : state_(
+          std::make_unique<State>(world, std::move(cluster), std::move(job), std::move(plan), weight_sync)) {}
 PlanRun::~PlanRun() = default;
 PlanRun::PlanRun(PlanRun&&) noexcept = default;
 PlanRun& PlanRun::operator=(PlanRun&&) noexcept = default;
@@ -208,6 +212,10 @@ StepReport PlanRun::step(const StepLengths& lengths, const Conditions& condition
 
 const plan::Plan& PlanRun::plan() const {
   return state_->plan();
+}
+
+double PlanRun::weight_sync() const {
+  return state_->weight_sync();
 }
 
 }  // namespace nereus::simulator

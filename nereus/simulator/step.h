@@ -44,7 +44,9 @@ struct StepReport {
 class PlanRun {
  public:
   /// REQUIRES: a placement for every model-stage of the job, on devices of the cluster.
-  PlanRun(const WorldOptions& world, cluster::Cluster cluster, plan::Job job, plan::Plan plan);
+  /// `weight_sync`: that of a plan with the same state (plan::state_of) on the same cluster, where known.
+  PlanRun(const WorldOptions& world, cluster::Cluster cluster, plan::Job job, plan::Plan plan,
+          std::optional<double> weight_sync = {});
   ~PlanRun();
   PlanRun(PlanRun&&) noexcept;
   PlanRun& operator=(PlanRun&&) noexcept;
@@ -52,6 +54,7 @@ class PlanRun {
   /// Generation, then inference, then training; stages run at the same time where they share no device.
   StepReport step(const StepLengths& lengths, const Conditions& conditions) const;
   const plan::Plan& plan() const;
+  double weight_sync() const;  ///< seconds
 
  private:
   class State;

@@ -46,5 +46,15 @@ TEST(Plan, FindsPlacements) {
   EXPECT_EQ(plan.find({Role::critic, Stage::train}), nullptr);
 }
 
+TEST(StateOf, MicroBatchesAndRecomputationDoNotMatter) {
+  Plan a{{{.what = {Role::actor, Stage::train}, .devices = {0, 1}, .layout = {2, 1, 1}}}}, b = a;
+  b.placements[0].micro_batch = 8;
+  b.placements[0].recompute = true;
+  EXPECT_NE(a, b);
+  EXPECT_EQ(state_of(a), state_of(b));
+  b.placements[0].zero = 3;
+  EXPECT_NE(state_of(a), state_of(b));
+}
+
 }  // namespace
 }  // namespace nereus::plan
