@@ -92,5 +92,25 @@ TEST(Controller, TransitionsAreOnlyPricedWhereTheyCouldBeTaken) {
   EXPECT_EQ(priced, first);
 }
 
+TEST(Controller, ATransitionIsPricedOnceForPlansThatHoldTheSame) {
+  std::vector<plan::Plan> priced;
+  // So dear that every candidate may still be the cheapest once one is priced.
+  const TransitionCost record = [&](const Move& move) -> Result<double> {
+    priced.push_back(plan::state_of(move.to));
+    return 1e6;
+  };
+  World world;
+  Controller controller(job(), {}, record);
+  const auto before = machines({"a", "b", "c"}), after = machines({"a", "b"});
+  controller.begin(before, 0, 300);
+  run(controller, world, before, 10, job());
+  priced.clear();
+  EXPECT_EQ(controller.devices_changed(after, 1e4).action, Action::change);
+  EXPECT_GT(priced.size(), 1u);
+  EXPECT_LT(priced.size(), static_cast<size_t>(ControllerOptions{}.search.top));
+  for (size_t i = 0; i < priced.size(); ++i)
+    EXPECT_EQ(std::count(priced.begin(), priced.end(), priced[i]), 1) << "candidate " << i;
+}
+
 }  // namespace
 }  // namespace nereus::control
