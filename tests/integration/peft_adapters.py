@@ -82,6 +82,7 @@ def main():
         if not difference < TOLERANCE or not effect > 10 * TOLERANCE:
             sys.exit(f"failed: {found}")
         print(found)
+        post(url, "/v1/unload_lora_adapter", {"lora_name": name})  # a server has few slots
     print("all held")
 
 
