@@ -8,6 +8,7 @@
 #include "nereus/base/json.h"
 #include "nereus/checkpoint/adapter.h"
 #include "nereus/metrics/names.h"
+#include "nereus/ops/product.h"
 #include "nereus/runtime/checkpoint_store.h"
 #include "nereus/runtime/eval_job.h"
 #include "tests/runtime/tiny_job.h"
@@ -216,6 +217,13 @@ TEST_F(TrainJob, ResamplingReplacesGroupsWithoutSpread) {
   const auto with = lines_of(run("resampled", resampled) / "metrics.jsonl");
   EXPECT_GT(without, 0);
   for (const auto& line : with) EXPECT_EQ(line["frac_reward_zero_std"], 0.0);
+}
+
+TEST_F(TrainJob, ComputesInThePrecisionOfItsJob) {
+  run("high", {{"run.matmul_precision", "high"}});
+  EXPECT_EQ(ops::matmul_precision(), kernels::Precision::high);
+  run("default", {});
+  EXPECT_EQ(ops::matmul_precision(), kernels::Precision::highest);
 }
 
 TEST_F(TrainJob, AnotherJobIsNotResumed) {
