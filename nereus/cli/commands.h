@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "nereus/config/overrides.h"
+#include "nereus/kernels/matrix.h"
 
 namespace CLI {
 class App;
@@ -25,6 +26,9 @@ void add_profile(CLI::App& app, Action& action);
 void add_proxy(CLI::App& app, Action& action);
 void add_serve(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, const config::Overrides& overrides, Action& action);
+
+/// --dtype and --matmul-precision.
+void add_arithmetic(CLI::App& command, bool& bf16, kernels::Precision& matmul_precision);
 
 /// A bearer token from an environment variable, so that it is on no command line; "" where no variable is
 /// named.

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "nereus/cli/commands.h"
-#include "nereus/kernels/matrix.h"
 #include "nereus/runtime/generate_job.h"
 
 namespace nereus::cli {
@@ -13,15 +12,12 @@ namespace {
 
 struct Options {
   runtime::GenerateCommand command;
-  std::string dtype = "f32", precision = "highest";
   std::string output;
 };
 
 int run(Options& options) {
   if (options.command.prompt.empty() == options.command.jsonl.empty())
     return std::cerr << "nereus: error: generate: expected either PROMPT or --jsonl FILE\n", kUsage;
-  options.command.bf16 = options.dtype == "bf16";
-  if (options.precision == "high") options.command.matmul_precision = kernels::Precision::high;
   if (options.output.empty()) return report(runtime::generate(options.command, std::cout));
   std::ofstream file(options.output);
   if (!file) return report(fail("{}: cannot write", options.output));
@@ -58,16 +54,7 @@ void add_sampling(CLI::App& generate, Options& options) {
 
 void add_machine(CLI::App& generate, Options& options) {
   auto& command = options.command;
-  generate.add_option("--dtype", options.dtype, "Arithmetic: f32, or bf16 where the processor has it")
-      ->check(CLI::IsMember({"f32", "bf16"}))
-      ->capture_default_str();
-  generate
-      .add_option(
-          "--matmul-precision", options.precision,
-          "Products of many rows in f32: highest is fp32; high is faster on processors with AMX and as exact "
-          "as 16 significant bits")
-      ->check(CLI::IsMember({"highest", "high"}))
-      ->capture_default_str();
+  add_arithmetic(generate, command.bf16, command.matmul_precision);
   generate.add_option("--max-running", command.max_running, "Answers that are sampled at once")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "nereus/cli/commands.h"
-#include "nereus/kernels/matrix.h"
 #include "nereus/runtime/serve_job.h"
 
 namespace nereus::cli {
@@ -13,7 +12,7 @@ namespace {
 
 struct Options {
   runtime::ServeCommand command;
-  std::string dtype = "f32", precision = "highest", token_env;
+  std::string token_env;
   std::vector<std::string> adapters;
 };
 
@@ -27,8 +26,6 @@ Status add_adapter(runtime::ServeCommand& command, const std::string& text) {
 }
 
 int run(Options& options) {
-  options.command.bf16 = options.dtype == "bf16";
-  if (options.precision == "high") options.command.matmul_precision = kernels::Precision::high;
   for (const auto& text : options.adapters)
     if (auto status = add_adapter(options.command, text); !status) return report(status), kUsage;
   auto token = token_of(options.token_env);
@@ -39,16 +36,7 @@ int run(Options& options) {
 
 void add_engine(CLI::App& serve, Options& options) {
   auto& command = options.command;
-  serve.add_option("--dtype", options.dtype, "Arithmetic: f32, or bf16 where the processor has it")
-      ->check(CLI::IsMember({"f32", "bf16"}))
-      ->capture_default_str();
-  serve
-      .add_option(
-          "--matmul-precision", options.precision,
-          "Products of many rows in f32: highest is fp32; high is faster on processors with AMX and as exact "
-          "as 16 significant bits")
-      ->check(CLI::IsMember({"highest", "high"}))
-      ->capture_default_str();
+  add_arithmetic(serve, command.bf16, command.matmul_precision);
   serve.add_option("--threads", command.threads, "Threads that compute; 0: as many as the process may use")
       ->check(CLI::NonNegativeNumber);
   serve.add_option("--max-running", command.max_running, "Completions that decode at once")

@@ -23,7 +23,8 @@ class PackedWeights {
   PackedWeights& operator=(PackedWeights&&) noexcept;
 
   /// y = x · Wᵀ + beta · y, x [m, in], y [m, out], both row-major with any row stride; beta is 0 or 1. With
-  /// bf16 weights x is rounded to bf16 first; sums and y are fp32.
+  /// bf16 weights x is rounded to bf16 first, whatever the precision; sums and y are fp32. `high` counts from
+  /// 129 rows on.
   void multiply(ConstMatrix x, Matrix y, float beta = 0.0F, Precision precision = Precision::highest) const;
 
   int64_t out() const;
