@@ -42,6 +42,13 @@ void add_engine(CLI::App& serve, Options& options) {
   serve.add_option("--max-running", command.max_running, "Completions that decode at once")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  serve
+      .add_option(
+          "--burst-ms", command.burst_ms,
+          "An idle server that gets a request waits a fifth of this for one more, and so long in all, so "
+          "that requests that come together begin together; 0: not at all")
+      ->check(CLI::Range(0.0, 60e3))
+      ->capture_default_str();
   serve.add_option("--kv-memory-mb", command.kv_memory_mb, "Memory for keys and values, in MiB")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -100,8 +100,10 @@ Status serve(const ServeCommand& command, std::ostream& out) {
 
   auto hooks = serving::with_checked_folders(adapter_hooks(*sampler->model, *sampler->engine), *fingerprint);
   serving::EngineThread engine(std::move(sampler->engine), std::move(hooks),
-                               {options.model_name, static_cast<size_t>(command.max_requests),
-                                static_cast<size_t>(command.adapter_slots)});
+                               {options.model_name,
+                                static_cast<size_t>(command.max_requests),
+                                static_cast<size_t>(command.adapter_slots),
+                                {.quiet = command.burst_ms / 5000, .most = command.burst_ms / 1000}});
   if (auto status = load_adapters(engine, command); !status) return status;
   http::Loop loop;
   serving::Endpoint endpoint(loop, engine, std::move(*tokenizer), std::move(*chat), options);

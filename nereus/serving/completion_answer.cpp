@@ -49,40 +49,32 @@ OrderedJson CompletionAnswer::frame(const char* object) const {
   return {{"id", id_}, {"object", object}, {"created", created_}, {"model", model_}};
 }
 
-OrderedJson CompletionAnswer::logprobs_json(const Choice& choice, size_t first) const {
+/// `offset`: bytes of the text before these tokens, and then after them.
+OrderedJson CompletionAnswer::logprobs_json(const rollout::Tokens& tokens, const std::vector<float>& logprobs,
+                                            size_t& offset) const {
   if (!request_.logprobs) return nullptr;
   if (request_.chat) {
     OrderedJson content = OrderedJson::array();
-    for (size_t i = first; i < choice.tokens.size(); ++i)
-      content.push_back({{"token", tokenizer_.decode({&choice.tokens[i], 1}, false)},
-                         {"logprob", choice.logprobs[i]},
-                         {"bytes", bytes_of(tokenizer_.bytes(choice.tokens[i]))},
+    for (size_t i = 0; i < tokens.size(); ++i)
+      content.push_back({{"token", tokenizer_.decode({&tokens[i], 1}, false)},
+                         {"logprob", logprobs[i]},
+                         {"bytes", bytes_of(tokenizer_.bytes(tokens[i]))},
                          {"top_logprobs", OrderedJson::array()}});
     return {{"content", content}};
   }
-  OrderedJson tokens = OrderedJson::array(), values = OrderedJson::array(), offsets = OrderedJson::array();
-  size_t offset = 0;
-  for (size_t i = 0; i < choice.tokens.size(); ++i) {
-    const std::string text = tokenizer_.decode({&choice.tokens[i], 1}, false);
-    if (i >= first) {
-      tokens.push_back(text);
-      values.push_back(choice.logprobs[i]);
-      offsets.push_back(offset);
-    }
-    offset += text.size();
+  OrderedJson texts = OrderedJson::array(), offsets = OrderedJson::array();
+  for (const int32_t& token : tokens) {
+    texts.push_back(tokenizer_.decode({&token, 1}, false));
+    offsets.push_back(offset);
+    offset += texts.back().get_ref<const std::string&>().size();
   }
   return {
-      {"tokens", tokens}, {"token_logprobs", values}, {"top_logprobs", nullptr}, {"text_offset", offsets}};
-}
-
-void CompletionAnswer::add_ids(OrderedJson& json, const rollout::Tokens& tokens, size_t first) const {
-  if (!request_.return_token_ids) return;
-  json["token_ids"] = rollout::Tokens(tokens.begin() + static_cast<ptrdiff_t>(first), tokens.end());
+      {"tokens", texts}, {"token_logprobs", logprobs}, {"top_logprobs", nullptr}, {"text_offset", offsets}};
 }
 
 OrderedJson CompletionAnswer::usage(const rollout::Group& group) const {
   size_t completion = 0;
-  for (const auto& choice : choices_) completion += choice.tokens.size();
+  for (const auto& answer : group.completions) completion += answer.tokens.size();
   return {{"prompt_tokens", prompt_.size()},
           {"completion_tokens", completion},
           {"total_tokens", prompt_.size() + completion},
@@ -94,16 +86,17 @@ OrderedJson CompletionAnswer::chunk(uint32_t completion, const std::string& text
   OrderedJson json = {{"index", completion}};
   if (request_.chat) {
     OrderedJson delta = OrderedJson::object();
-    if (choice.shown == 0) delta["role"] = "assistant";
+    if (!std::exchange(choice.begun, true)) delta["role"] = "assistant";
     delta["content"] = text;
     json["delta"] = delta;
   } else {
     json["text"] = text;
   }
-  json["logprobs"] = logprobs_json(choice, choice.shown);
+  json["logprobs"] = logprobs_json(choice.tokens, choice.logprobs, choice.offset);
   json["finish_reason"] = finish;
-  add_ids(json, choice.tokens, choice.shown);
-  choice.shown = choice.tokens.size();
+  if (request_.return_token_ids) json["token_ids"] = choice.tokens;
+  choice.tokens.clear();
+  choice.logprobs.clear();
   OrderedJson whole = frame(request_.chat ? "chat.completion.chunk" : "text_completion");
   whole["choices"] = OrderedJson::array({json});
   return whole;
@@ -111,10 +104,8 @@ OrderedJson CompletionAnswer::chunk(uint32_t completion, const std::string& text
 
 OrderedJson CompletionAnswer::add(const CompletionPiece& piece) {
   Choice& choice = choices_[piece.completion];
-  choice.text += piece.text;
   choice.tokens.push_back(piece.token);
   choice.logprobs.push_back(piece.logprob);
-  if (!request_.stream) return nullptr;
   const bool ids_wanted = request_.return_token_ids || request_.logprobs;
   return piece.text.empty() && !ids_wanted ? OrderedJson(nullptr)
                                            : chunk(piece.completion, piece.text, nullptr);
@@ -142,19 +133,19 @@ std::vector<OrderedJson> CompletionAnswer::last_chunks(const CompletionEnd& end)
 OrderedJson CompletionAnswer::whole(const CompletionEnd& end) const {
   OrderedJson choices = OrderedJson::array();
   for (const auto& completion : end.group->completions) {
-    const Choice& choice = choices_[completion.index];
-    const std::string text = choice.text + end.tails[completion.index];
+    const std::string& text = end.tails[completion.index];
     OrderedJson json = {{"index", completion.index}};
     if (request_.chat)
       json["message"] = {{"role", "assistant"}, {"content", text}};
     else
       json["text"] = text;
-    json["logprobs"] = logprobs_json(choice, 0);
+    size_t offset = 0;
+    json["logprobs"] = logprobs_json(completion.tokens, completion.logprobs, offset);
     json["finish_reason"] = finish_reason(completion.finish);
     const std::string& stop = end.stops[completion.index];
     json["stop_reason"] = stop.empty() ? OrderedJson(nullptr) : OrderedJson(stop);
-    add_ids(json, choice.tokens, 0);
     if (request_.return_token_ids) {
+      json["token_ids"] = completion.tokens;
       json["prompt_token_ids"] = prompt_;
       json["policy_versions"] = version_runs(completion.versions);
     }

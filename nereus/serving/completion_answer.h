@@ -20,24 +20,25 @@ class CompletionAnswer {
   CompletionAnswer(const CompletionRequest& request, std::string id, int64_t created, std::string model,
                    const text::Tokenizer& tokenizer, rollout::Tokens prompt);
 
-  /// Takes a piece and gives the chunk that shows it; null where there is nothing to show yet.
+  /// Takes a piece of a stream and gives the chunk that shows it; null where there is nothing to show yet.
   OrderedJson add(const CompletionPiece& piece);
-  /// The last chunks, with finish reasons and the tails of texts. REQUIRES: the end has a group.
+  /// The last chunks of a stream, with finish reasons and the tails of texts. REQUIRES: the end has a group.
   std::vector<OrderedJson> last_chunks(const CompletionEnd& end);
-  /// The whole answer. REQUIRES: every piece was added, and the end has a group.
+  /// The whole answer. REQUIRES: it is no stream, and the end has a group.
   OrderedJson whole(const CompletionEnd& end) const;
 
  private:
+  /// Where a choice of a stream stands.
   struct Choice {
-    std::string text;
-    rollout::Tokens tokens;
+    rollout::Tokens tokens;  // that no chunk has told of yet
     std::vector<float> logprobs;
-    size_t shown = 0;  // tokens that a chunk has told of
+    size_t offset = 0;  // bytes of the tokens before them
+    bool begun = false;
   };
   OrderedJson frame(const char* object) const;
   OrderedJson chunk(uint32_t completion, const std::string& text, const OrderedJson& finish);
-  OrderedJson logprobs_json(const Choice& choice, size_t first) const;
-  void add_ids(OrderedJson& json, const rollout::Tokens& tokens, size_t first) const;
+  OrderedJson logprobs_json(const rollout::Tokens& tokens, const std::vector<float>& logprobs,
+                            size_t& offset) const;
   OrderedJson usage(const rollout::Group& group) const;
 
   const CompletionRequest& request_;

@@ -2,18 +2,21 @@
 
 namespace nereus::serving {
 
-CompletionStream::CompletionStream(const text::Tokenizer& tokenizer, const std::vector<std::string>& stops,
-                                   uint32_t count, std::shared_ptr<http::Channel<CompletionEvent>> events)
-    : events_(std::move(events)) {
-  texts_.reserve(count);
-  for (uint32_t i = 0; i < count; ++i)
-    texts_.push_back({text::StreamDecoder(tokenizer, true), text::StopStrings(stops)});
+CompletionStream::CompletionStream(const text::Tokenizer& tokenizer, const CompletionRequest& request,
+                                   std::shared_ptr<http::Channel<CompletionEvent>> events)
+    : pieces_(request.stream), events_(std::move(events)) {
+  texts_.reserve(request.count);
+  for (uint32_t i = 0; i < request.count; ++i)
+    texts_.push_back({text::StreamDecoder(tokenizer, true), text::StopStrings(request.stop)});
 }
 
 bool CompletionStream::on_token(uint32_t completion, int32_t token, float logprob) {
   auto& text = texts_.at(completion);
   auto step = text.stops.push(text.decoder.push(token));
-  events_->push(CompletionPiece{completion, std::move(step.text), token, logprob});
+  if (pieces_)
+    events_->push(CompletionPiece{completion, std::move(step.text), token, logprob});
+  else
+    text.whole += step.text;
   return !step.stopped;
 }
 
@@ -22,7 +25,7 @@ void CompletionStream::on_end(tl::expected<rollout::Group, Refusal> group) {
   for (auto& text : texts_) {
     std::string tail = text.stops.push(text.decoder.finish()).text;
     end.stops.push_back(text.stops.found());
-    end.tails.push_back(tail + text.stops.finish());
+    end.tails.push_back(std::move(text.whole) + tail + text.stops.finish());
   }
   events_->push(std::move(end));
   events_->close();

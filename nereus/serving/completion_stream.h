@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nereus/http/channel.h"
+#include "nereus/serving/completion_request.h"
 #include "nereus/serving/engine_thread.h"
 #include "nereus/text/stop_strings.h"
 #include "nereus/text/stream_decoder.h"
@@ -31,10 +32,11 @@ struct CompletionEnd {
 using CompletionEvent = std::variant<CompletionPiece, CompletionEnd>;
 
 /// Turns a request's tokens into text on the engine's thread, ends completions at stop strings, and hands all
-/// to the coroutine that answers. Special tokens give no text.
+/// to the coroutine that answers: piece by piece for a stream, else at the end, which wakes the network's
+/// thread once. Special tokens give no text.
 class CompletionStream final : public CompletionSink {
  public:
-  CompletionStream(const text::Tokenizer& tokenizer, const std::vector<std::string>& stops, uint32_t count,
+  CompletionStream(const text::Tokenizer& tokenizer, const CompletionRequest& request,
                    std::shared_ptr<http::Channel<CompletionEvent>> events);
 
   bool on_token(uint32_t completion, int32_t token, float logprob) override;
@@ -44,7 +46,9 @@ class CompletionStream final : public CompletionSink {
   struct Text {
     text::StreamDecoder decoder;
     text::StopStrings stops;
+    std::string whole = {};  // where there are no pieces
   };
+  const bool pieces_;
   std::vector<Text> texts_;
   std::shared_ptr<http::Channel<CompletionEvent>> events_;
 };

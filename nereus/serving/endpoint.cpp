@@ -18,9 +18,8 @@ class CompletionCall {
   CompletionCall(http::Loop& loop, EngineThread& engine, const text::Tokenizer& tokenizer,
                  const CompletionRequest& asked, rollout::Request request, std::stop_token stop)
       : events_(http::Channel<CompletionEvent>::make(loop)),
-        number_(
-            engine.submit(asked.model, std::move(request),
-                          std::make_shared<CompletionStream>(tokenizer, asked.stop, asked.count, events_))),
+        number_(engine.submit(asked.model, std::move(request),
+                              std::make_shared<CompletionStream>(tokenizer, asked, events_))),
         left_(std::move(stop), [&engine, this] {
           engine.cancel(number_);
           events_->close();
@@ -141,19 +140,12 @@ http::Task<> Endpoint::complete(http::Exchange& exchange, bool chat) {
 
 http::Task<> Endpoint::answer_whole(http::Exchange& exchange, CompletionAnswer& answer,
                                     CompletionCall& call) {
-  while (true) {
-    const auto event = co_await call.next();
-    if (!event) co_return;  // the client has left
-    if (const auto* piece = std::get_if<CompletionPiece>(&*event)) {
-      (void)answer.add(*piece);
-      continue;
-    }
-    const auto& end = std::get<CompletionEnd>(*event);
-    http::Response response = end.group ? http::json_response(200, answer.whole(end))
-                                        : error_response(end.group.error().status, end.group.error().message);
-    (void)co_await exchange.respond(std::move(response));
-    co_return;
-  }
+  const auto event = co_await call.next();
+  if (!event) co_return;  // the client has left
+  const auto& end = std::get<CompletionEnd>(*event);
+  http::Response response = end.group ? http::json_response(200, answer.whole(end))
+                                      : error_response(end.group.error().status, end.group.error().message);
+  (void)co_await exchange.respond(std::move(response));
 }
 
 http::Task<> Endpoint::answer_stream(http::Exchange& exchange, CompletionAnswer& answer,

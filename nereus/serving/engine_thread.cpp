@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -28,41 +26,6 @@ struct Active {
 struct LoadedAdapter {
   std::string path;
   std::vector<EngineThread::Done> unloading;
-};
-
-/// Work in turn for one thread; `next` blocks. Thread-safe.
-class WorkQueue {
- public:
-  void push(std::function<void()> work) {
-    {
-      const std::lock_guard lock(mutex_);
-      queue_.push_back(std::move(work));
-    }
-    filled_.notify_one();
-  }
-  void close() {
-    {
-      const std::lock_guard lock(mutex_);
-      closed_ = true;
-    }
-    filled_.notify_one();
-  }
-  /// What is there; with `wait`, until something is. Nothing once closed and empty.
-  std::deque<std::function<void()>> take(bool wait) {
-    std::unique_lock lock(mutex_);
-    if (wait) filled_.wait(lock, [&] { return closed_ || !queue_.empty(); });
-    return std::exchange(queue_, {});
-  }
-  bool closed() {
-    const std::lock_guard lock(mutex_);
-    return closed_ && queue_.empty();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable filled_;
-  std::deque<std::function<void()>> queue_;
-  bool closed_ = false;
 };
 
 }  // namespace
@@ -235,7 +198,7 @@ void EngineThread::State::settle() {
 void EngineThread::State::run() {
   while (true) {
     publish_stats();
-    for (const auto& command : work.take(!computing())) command();
+    for (const auto& command : computing() ? work.take() : work.wait(options.burst)) command();
     if (work.closed()) break;
     if (computing()) step();
     settle();
@@ -248,7 +211,7 @@ void EngineThread::State::run() {
 
 void EngineThread::State::run_loader() {
   while (!loads.closed())
-    for (const auto& load : loads.take(true)) load();
+    for (const auto& load : loads.wait()) load();
 }
 
 void EngineThread::State::begin_load(const std::string& name, const std::string& path, bool replace,
@@ -318,8 +281,9 @@ uint64_t EngineThread::submit(std::string model, rollout::Request request,
                               std::shared_ptr<CompletionSink> sink) {
   const uint64_t number = state_->next_number++;
   if (model == state_->options.base_name) model.clear();
-  state_->work.push([state = state_.get(), number, active = Active{std::move(model), std::move(sink)},
-                     request = std::move(request)] { state->start(number, active, request); });
+  state_->work.push_of_burst([state = state_.get(), number,
+                              active = Active{std::move(model), std::move(sink)},
+                              request = std::move(request)] { state->start(number, active, request); });
   return number;
 }
 

@@ -10,6 +10,7 @@
 #include "nereus/base/result.h"
 #include "nereus/rollout/generator.h"
 #include "nereus/serving/backend_api.h"
+#include "nereus/serving/work_queue.h"
 
 namespace nereus::serving {
 
@@ -27,6 +28,9 @@ struct EngineThreadOptions {
   std::string base_name = "model";  ///< requests for it, or for no model, use the base
   size_t max_requests = 1024;       ///< that run or wait; more are refused
   size_t adapter_slots = 8;
+  /// An idle engine that gets a request waits for those that come with it, since the step that it would
+  /// begin with one holds all others up. A busy one takes them all between two steps.
+  Burst burst = {.quiet = 0.001, .most = 0.005};
 };
 
 /// Why a request was not served, with the HTTP status that says so.

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -127,6 +128,30 @@ TEST_F(EndpointTest, Fault6_PausesAndResumesUnderLoad) {
   ASSERT_EQ(ask(post("/resume", "")).status, 200);
   asking.clear();
   EXPECT_EQ(whole, 32);
+}
+
+/// Counts the ends of requests.
+class CountingSink final : public CompletionSink {
+ public:
+  bool on_token(uint32_t, int32_t, float) override { return true; }
+  void on_end(tl::expected<rollout::Group, Refusal> group) override { ended_ += group ? 1 : 0; }
+  int ended() const { return ended_; }
+
+ private:
+  std::atomic<int> ended_ = 0;
+};
+
+TEST_F(EndpointTest, RequestsThatComeTogetherBeginTogether) {
+  constexpr double kNever = 1e6;
+  start({}, {.burst = {kNever, kNever}});
+  const auto sink = std::make_shared<CountingSink>();
+  rollout::Request request;
+  request.prompt = {1};
+  request.sampling.max_new_tokens = 3;
+  for (int i = 0; i < 32; ++i) engine_->submit("", request, sink);
+  engine_->resume();  // nobody waits behind a burst but requests
+  EXPECT_TRUE(eventually([&] { return sink->ended() == 32; }));
+  EXPECT_EQ(steps(), 3);
 }
 
 TEST_F(EndpointTest, Metrics) {
