@@ -1,6 +1,8 @@
 #include "nereus/serving/completion_request.h"
 
-#include <cmath>
+#include <algorithm>
+
+#include "nereus/serving/body_reader.h"
 
 namespace nereus::serving {
 
@@ -8,66 +10,6 @@ namespace {
 
 constexpr double kMaxTemperature = 100;
 constexpr size_t kMaxStops = 16;
-
-/// Reads keys one by one; the first error is kept.
-class Reader {
- public:
-  explicit Reader(const OrderedJson& body) : body_(body) {}
-
-  /// The value, or null where it is absent or null.
-  const OrderedJson* find(const char* key) const {
-    const auto found = body_.find(key);
-    return found == body_.end() || found->is_null() ? nullptr : &*found;
-  }
-  template <class T>
-  void number(const char* key, double least, double most, T& value) {
-    const OrderedJson* found = find(key);
-    if (!found || !error_.empty()) return;
-    const bool right = std::is_floating_point_v<T> ? found->is_number() : found->is_number_integer();
-    const double given = right ? found->get<double>() : 0;
-    if (!right || !(given >= least) || given > most) {
-      error_ = fmt::format("\"{}\": expected a{} from {} to {}", key,
-                           std::is_floating_point_v<T> ? " number" : "n integer", least, most);
-      return;
-    }
-    value = found->get<T>();
-  }
-  void key64(const char* key, std::optional<uint64_t>& value) {
-    const OrderedJson* found = find(key);
-    if (!found || !error_.empty()) return;
-    if (!found->is_number_integer()) {
-      error_ = fmt::format("\"{}\": expected an integer", key);
-      return;
-    }
-    // Negative seeds are as good as others.
-    value =
-        found->is_number_unsigned() ? found->get<uint64_t>() : static_cast<uint64_t>(found->get<int64_t>());
-  }
-  void flag(const char* key, bool& value) {
-    const OrderedJson* found = find(key);
-    if (!found || !error_.empty()) return;
-    if (!found->is_boolean())
-      error_ = fmt::format("\"{}\": expected true or false", key);
-    else
-      value = found->get<bool>();
-  }
-  void text(const char* key, std::string& value) {
-    const OrderedJson* found = find(key);
-    if (!found || !error_.empty()) return;
-    if (!found->is_string())
-      error_ = fmt::format("\"{}\": expected a text", key);
-    else
-      value = found->get<std::string>();
-  }
-  void fail_with(std::string message) {
-    if (error_.empty()) error_ = std::move(message);
-  }
-  const std::string& error() const { return error_; }
-
- private:
-  const OrderedJson& body_;
-  std::string error_;
-};
 
 bool read_ids(const OrderedJson& list, int32_t vocab_size, rollout::Tokens& ids) {
   const int64_t end = vocab_size > 0 ? vocab_size : int64_t{1} << 31;
@@ -80,7 +22,7 @@ bool read_ids(const OrderedJson& list, int32_t vocab_size, rollout::Tokens& ids)
   return true;
 }
 
-void read_prompt(Reader& reader, const RequestLimits& limits, CompletionRequest& request) {
+void read_prompt(BodyReader& reader, const RequestLimits& limits, CompletionRequest& request) {
   const OrderedJson* prompt = reader.find("prompt");
   // One prompt in a list is that prompt.
   if (prompt && prompt->is_array() && prompt->size() == 1 && !prompt->front().is_number())
@@ -98,7 +40,13 @@ void read_prompt(Reader& reader, const RequestLimits& limits, CompletionRequest&
   request.prompt_ids = std::move(ids);
 }
 
-void read_chat(Reader& reader, const RequestLimits& limits, CompletionRequest& request) {
+bool is_message(const OrderedJson& message) {
+  if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) return false;
+  const auto content = message.find("content");
+  return content == message.end() || content->is_null() || content->is_string() || content->is_array();
+}
+
+void read_chat(BodyReader& reader, const RequestLimits& limits, CompletionRequest& request) {
   if (const OrderedJson* ids = reader.find("prompt_token_ids")) {
     rollout::Tokens tokens;
     if (!ids->is_array() || ids->empty() || !read_ids(*ids, limits.vocab_size, tokens))
@@ -109,17 +57,19 @@ void read_chat(Reader& reader, const RequestLimits& limits, CompletionRequest& r
   const OrderedJson* messages = reader.find("messages");
   if (!messages || !messages->is_array() || messages->empty())
     return reader.fail_with("\"messages\": expected a list of messages");
-  for (const auto& message : *messages)
-    if (!message.is_object() || !message.contains("role"))
-      return reader.fail_with("\"messages\": expected objects with a \"role\"");
+  if (!std::ranges::all_of(*messages, is_message))
+    return reader.fail_with(
+        "\"messages\": expected objects with a \"role\", and a text or a list of parts as \"content\"");
   request.messages = *messages;
   request.template_variables = OrderedJson::object();
-  if (const OrderedJson* more = reader.find("chat_template_kwargs"); more && more->is_object())
-    request.template_variables = *more;
-  if (const OrderedJson* tools = reader.find("tools")) request.template_variables["tools"] = *tools;
+  if (const OrderedJson* more = reader.object("chat_template_kwargs")) request.template_variables = *more;
+  if (const OrderedJson* tools = reader.find("tools")) {
+    if (!tools->is_array()) return reader.fail_with("\"tools\": expected a list");
+    request.template_variables["tools"] = *tools;
+  }
 }
 
-void read_stops(Reader& reader, const RequestLimits& limits, CompletionRequest& request) {
+void read_stops(BodyReader& reader, const RequestLimits& limits, CompletionRequest& request) {
   if (const OrderedJson* stop = reader.find("stop")) {
     const OrderedJson list = stop->is_string() ? OrderedJson::array({*stop}) : *stop;
     bool right = list.is_array() && list.size() <= kMaxStops;
@@ -136,7 +86,7 @@ void read_stops(Reader& reader, const RequestLimits& limits, CompletionRequest& 
   reader.flag("ignore_eos", request.ignore_eos);
 }
 
-void read_sampling(Reader& reader, const RequestLimits& limits, CompletionRequest& request) {
+void read_sampling(BodyReader& reader, const RequestLimits& limits, CompletionRequest& request) {
   auto& sampling = request.sampling;
   // OpenAI's default for completions, which has surprised many; chats may be as long as they like.
   sampling.max_new_tokens = request.chat ? limits.default_new_tokens : 16;
@@ -154,30 +104,30 @@ void read_sampling(Reader& reader, const RequestLimits& limits, CompletionReques
   reader.key64("prompt_id", request.prompt_id);
 }
 
-void read_logprobs(Reader& reader, CompletionRequest& request) {
-  const OrderedJson* logprobs = reader.find("logprobs");
-  if (!logprobs) return;
-  if (logprobs->is_boolean())
+void read_logprobs(BodyReader& reader, CompletionRequest& request) {
+  int32_t alternatives = 0;  // are not listed
+  reader.number("top_logprobs", 0, 20, alternatives);
+  // Of a completion it is the number of alternatives, which means the tokens themselves too.
+  if (const OrderedJson* logprobs = reader.find("logprobs");
+      logprobs && logprobs->is_number_integer() && !request.chat)
+    request.logprobs = true;
+  else if (logprobs && logprobs->is_boolean())
     request.logprobs = logprobs->get<bool>();
-  else if (logprobs->is_number_integer() && !request.chat)
-    request.logprobs = true;  // of the tokens themselves; alternatives are not listed
-  else
+  else if (logprobs)
     reader.fail_with(fmt::format("\"logprobs\": expected {}", request.chat ? "true or false" : "a number"));
 }
 
 /// What would change the answer and is not there is refused, rather than left out in silence.
-void refuse_unsupported(Reader& reader) {
-  for (const char* key : {"presence_penalty", "frequency_penalty"})
-    if (const auto* value = reader.find(key); value && *value != OrderedJson(0) && *value != OrderedJson(0.0))
-      reader.fail_with(fmt::format("\"{}\": only 0 is supported", key));
-  if (const auto* value = reader.find("repetition_penalty");
-      value && *value != OrderedJson(1) && *value != OrderedJson(1.0))
-    reader.fail_with("\"repetition_penalty\": only 1 is supported");
-  for (const char* key : {"logit_bias", "suffix", "guided_json", "guided_regex", "guided_choice"})
+void refuse_unsupported(BodyReader& reader) {
+  for (const char* key : {"presence_penalty", "frequency_penalty", "min_tokens"}) reader.refuse(key, 0);
+  for (const char* key : {"repetition_penalty", "length_penalty"}) reader.refuse(key, 1);
+  for (const char* key : {"echo", "use_beam_search", "include_stop_str_in_output"}) reader.refuse(key, false);
+  reader.refuse("skip_special_tokens", true);
+  for (const char* key : {"logit_bias", "suffix", "bad_words", "allowed_token_ids", "guided_json",
+                          "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"})
     if (const auto* value = reader.find(key); value && !value->empty())
       reader.fail_with(fmt::format("\"{}\": is not supported", key));
-  if (const auto* echo = reader.find("echo"); echo && *echo != OrderedJson(false))
-    reader.fail_with("\"echo\": is not supported");
+  if (reader.find("prompt_logprobs")) reader.fail_with("\"prompt_logprobs\": is not supported");
   if (const auto* format = reader.find("response_format");
       format && (!format->is_object() || format->value("type", OrderedJson()) != OrderedJson("text")))
     reader.fail_with("\"response_format\": only {\"type\": \"text\"} is supported");
@@ -193,7 +143,7 @@ Result<CompletionRequest> read_completion_request(const OrderedJson& body, bool 
   if (!body.is_object()) return fail("expected a JSON object");
   CompletionRequest request;
   request.chat = chat;
-  Reader reader(body);
+  BodyReader reader(body);
   reader.text("model", request.model);
   if (chat)
     read_chat(reader, limits, request);
@@ -204,8 +154,11 @@ Result<CompletionRequest> read_completion_request(const OrderedJson& body, bool 
   read_logprobs(reader, request);
   reader.flag("return_token_ids", request.return_token_ids);
   reader.flag("stream", request.stream);
-  if (const auto* options = reader.find("stream_options"); options && options->is_object())
-    request.include_usage = options->value("include_usage", OrderedJson(false)) == OrderedJson(true);
+  if (const auto* options = reader.object("stream_options")) {
+    BodyReader inner(*options);
+    inner.flag("include_usage", request.include_usage);
+    if (!inner.error().empty()) reader.fail_with("\"stream_options\": " + inner.error());
+  }
   refuse_unsupported(reader);
   if (!reader.error().empty()) return fail("{}", reader.error());
   return request;

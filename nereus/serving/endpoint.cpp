@@ -3,9 +3,9 @@
 #include <ctime>
 
 #include "nereus/serving/adapter_folder.h"
+#include "nereus/serving/change_request.h"
 #include "nereus/serving/completion_answer.h"
 #include "nereus/serving/completion_stream.h"
-#include "nereus/serving/manifest.h"
 #include "nereus/serving/openai_error.h"
 #include "nereus/serving/prometheus.h"
 #include "nereus/serving/routing.h"
@@ -44,11 +44,6 @@ http::Headers event_stream() {
 
 std::string event_of(const OrderedJson& json) {
   return "data: " + json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n\n";
-}
-
-std::string text_of(const Json& body, const char* key) {
-  const auto found = body.find(key);
-  return found != body.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 }  // namespace
@@ -184,10 +179,8 @@ http::Task<Status> Endpoint::await_engine(std::function<void(EngineThread::Done)
   });
 }
 
-http::Task<Status> Endpoint::pause(std::string name) {
-  const auto mode = pause_mode(name.empty() ? "keep" : name);
-  if (!mode) co_return pass(mode);
-  co_return co_await await_engine([&](EngineThread::Done done) { engine_.pause(*mode, std::move(done)); });
+http::Task<Status> Endpoint::pause(PauseMode mode) {
+  co_return co_await await_engine([&](EngineThread::Done done) { engine_.pause(mode, std::move(done)); });
 }
 
 http::Task<Status> Endpoint::load(std::string name, std::string asked, bool replace) {
@@ -205,24 +198,20 @@ http::Task<Status> Endpoint::unload(std::string name) {
 http::Task<> Endpoint::change(http::Exchange& exchange, const std::string& path) {
   auto text = co_await exchange.body();
   if (!text) co_return;
-  const auto body = text->empty() ? Result<Json>(Json::object()) : parse_json(*text, "request");
-  if (!body || !body->is_object()) {
-    (void)co_await exchange.respond(error_response(400, "request: expected a JSON object"));
+  const auto asked = read_change_request(path, exchange.request().query("mode"), *text);
+  if (!asked) {
+    (void)co_await exchange.respond(error_response(400, asked.error().message));
     co_return;
   }
-  const std::string name = text_of(*body, "lora_name");
   Status status;
   if (path == "/resume")
     engine_.resume();
   else if (path == "/pause")
-    status = co_await pause(exchange.request().query("mode"));
-  else if (!safe_name(name))
-    status = fail("\"lora_name\": expected up to 128 letters, digits, '.', '_' and '-', not first a '.'");
+    status = co_await pause(asked->mode);
   else if (path == "/v1/load_lora_adapter")
-    status =
-        co_await load(name, text_of(*body, "lora_path"), body->value("load_inplace", Json()) == Json(true));
+    status = co_await load(asked->name, asked->path, asked->in_place);
   else
-    status = co_await unload(name);
+    status = co_await unload(asked->name);
   const int refused = path == "/v1/unload_lora_adapter" ? 404 : 400;
   (void)co_await exchange.respond(status_response(status, refused));
 }

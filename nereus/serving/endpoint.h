@@ -50,7 +50,7 @@ class Endpoint {
   http::Task<> answer_whole(http::Exchange& exchange, CompletionAnswer& answer, CompletionCall& call);
   http::Task<> answer_stream(http::Exchange& exchange, CompletionAnswer& answer, CompletionCall& call);
   http::Task<> change(http::Exchange& exchange, const std::string& path);
-  http::Task<Status> pause(std::string name);
+  http::Task<Status> pause(PauseMode mode);
   http::Task<Status> load(std::string name, std::string asked, bool replace);
   http::Task<Status> unload(std::string name);
   http::Task<Status> await_engine(std::function<void(EngineThread::Done)> start);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "nereus/serving/manifest.h"
+#include "nereus/serving/change_request.h"
 #include "nereus/serving/openai_error.h"
 #include "nereus/serving/request_outline.h"
 
@@ -58,37 +58,6 @@ http::Headers forwarded(const http::Headers& headers) {
 
 http::Task<> reply(http::Exchange& exchange, http::Response response) {
   (void)co_await exchange.respond(std::move(response));
-}
-
-std::string text_of(const Json& body, const char* key) {
-  const auto found = body.find(key);
-  return found != body.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-/// What a request asks to be changed on all servers.
-struct Change {
-  std::string name, path;
-  bool in_place = false;
-  PauseMode mode = PauseMode::keep;
-};
-
-Result<Change> read_change(std::string_view endpoint, const std::string& mode, const std::string& text) {
-  const auto body = text.empty() ? Result<Json>(Json::object()) : parse_json(text, "request");
-  if (!body || !body->is_object()) return fail("request: expected a JSON object");
-  Change change{text_of(*body, "lora_name"), text_of(*body, "lora_path"),
-                body->value("load_inplace", Json()) == Json(true), PauseMode::keep};
-  if (endpoint == "/pause" && !mode.empty()) {
-    const auto known = pause_mode(mode);
-    if (!known) return pass(known);
-    change.mode = *known;
-  }
-  if (!endpoint.ends_with("_lora_adapter")) return change;
-  if (!safe_name(change.name))
-    return fail("\"lora_name\": expected up to 128 letters, digits, '.', '_' and '-', not first a '.'");
-  const bool plain = std::ranges::none_of(change.path, [](unsigned char c) { return c < ' ' || c == 127; });
-  if (endpoint == "/v1/load_lora_adapter" && (change.path.empty() || !plain))
-    return fail("\"lora_path\": expected the folder of the adapter");
-  return change;
 }
 
 }  // namespace
@@ -319,7 +288,7 @@ http::Task<Proxy::Offer> Proxy::relay_stream(http::Exchange& exchange, Backend& 
 http::Task<> Proxy::change(http::Exchange& exchange, std::string path) {
   auto text = co_await exchange.body();
   if (!text) co_return;
-  const auto change = read_change(path, exchange.request().query("mode"), *text);
+  const auto change = read_change_request(path, exchange.request().query("mode"), *text);
   if (!change) {
     (void)co_await exchange.respond(error_response(400, change.error().message));
     co_return;

@@ -130,18 +130,25 @@ class OutlineReader {
   enum class Field : uint8_t { none, model, prompt, messages };
 
   bool literal(std::string_view text) {
+    if (text != "null") refuse_model();
     if (field_ == Field::messages) chat_.append(text).push_back('\n');
     if (field_ == Field::prompt && !in_object_) prompt_.other();
     return any();
   }
   bool integer(int64_t value) {
+    refuse_model();
     if (field_ == Field::messages) chat_.append(std::to_string(value)).push_back('\n');
     if (field_ == Field::prompt && !in_object_) prompt_.number(value);
     return any();
   }
+  /// A value that is no text: who would read it as the base model would answer for another.
+  void refuse_model() {
+    if (field_ == Field::model && depth_ == 1) error_ = "\"model\": expected a text";
+  }
   /// A value that is no container; a lone one is no object.
-  bool any() const { return depth_ > 0; }
+  bool any() const { return depth_ > 0 && error_.empty(); }
   bool enter() {
+    refuse_model();
     if (++depth_ > kMaxDepth) error_ = fmt::format("JSON nested deeper than {} levels", kMaxDepth);
     return error_.empty();
   }

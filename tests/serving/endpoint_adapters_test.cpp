@@ -53,7 +53,7 @@ TEST_F(EndpointTest, AnAdapterIsReplacedInPlaceOnlyWhereAsked) {
               HasSubstr("a: is loaded already, from /x"));
   EXPECT_THAT(
       load({{"lora_path", "/y"}, {"load_inplace", "yes"}}, 400)["error"]["message"].get<std::string>(),
-      HasSubstr("is loaded already"));
+      HasSubstr("\"load_inplace\": expected true or false"));
   load({{"lora_path", "/y"}, {"load_inplace", true}}, 200);  // the one slot is its own
   load({{"lora_path", "/missing"}, {"load_inplace", true}}, 400);
   EXPECT_EQ(Json::parse(ask(get("/v1/models")).body)["data"][1]["root"], "/y");  // the old one stays
@@ -75,7 +75,7 @@ TEST_F(EndpointTest, AdaptersThatCannotBeLoaded) {
   EXPECT_THAT(load("base", "x"), HasSubstr("is the name of the base model"));
   EXPECT_THAT(load("a", "../x"), HasSubstr("is not within"));
   EXPECT_THAT(load("a", "/etc"), HasSubstr("is not within"));
-  EXPECT_THAT(load("a", ""), HasSubstr("expected the folder of an adapter"));
+  EXPECT_THAT(load("a", ""), HasSubstr("\"lora_path\": expected the folder"));
   EXPECT_THAT(load("a", "missing"), HasSubstr("no adapter_config.json"));
   EXPECT_EQ(ask_json("/v1/load_lora_adapter", {{"lora_name", "a"}, {"lora_path", "x"}})["status"], "ok");
   ask_json("/v1/unload_lora_adapter", {{"lora_name", "b"}}, 404);

@@ -61,7 +61,7 @@ TEST(RequestOutline, WhatIsNoPromptHasNoBlocks) {
 TEST(RequestOutline, Models) {
   const auto model = [](std::string_view text) { return value_or_throw(read_outline(text, 16, 8)).model; };
   EXPECT_EQ(model(R"({"a": {"model": "inner"}, "model": "m", "b": [{"model": "x"}]})"), "m");
-  EXPECT_EQ(model(R"({"model": 3, "a": "model"})"), "");
+  EXPECT_EQ(model(R"({"model": null, "a": "model"})"), "");
   EXPECT_EQ(model("{}"), "");
 }
 
@@ -81,6 +81,11 @@ TEST(RequestOutline, BadRequests) {
       {"\"model\"", "expected a JSON object"},
       {"3", "expected a JSON object"},
       {R"({"a": )" + std::string(300, '[') + std::string(300, ']') + "}", "nested deeper than 256 levels"},
+      // Without a name it would be the base model's.
+      {R"({"model": 3})", "\"model\": expected a text"},
+      {R"({"model": true})", "\"model\": expected a text"},
+      {R"({"model": ["m"]})", "\"model\": expected a text"},
+      {R"({"model": {"model": "m"}})", "\"model\": expected a text"},
       // Another reader may believe the other one.
       {R"({"model": "a", "model": "b"})", "\"model\" is there twice"},
       {R"({"prompt": [1], "prompt": "a"})", "\"prompt\" is there twice"},
