@@ -54,7 +54,7 @@ void add_engine(CLI::App& serve, Options& options) {
       ->capture_default_str();
   serve
       .add_option("--prefix-cache", command.prefix_cache,
-                  "Keep prompts' keys and values for prompts that begin alike")
+                  "Keep keys and values of prompts and answers for prompts that begin alike")
       ->capture_default_str();
   serve.add_option("--max-requests", command.max_requests, "Requests that run or wait; more get status 429")
       ->check(CLI::PositiveNumber)

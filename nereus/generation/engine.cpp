@@ -50,6 +50,7 @@ struct Engine::State {
                            const std::vector<const GroupState*>& groups) const;
   void sample_all(std::vector<Draw>& draws, const at::Tensor& probabilities) const;
   void accept(const Draw& draw);
+  void keep(const Sequence& sequence);
 
   const model::Transformer& model;
   EngineOptions options;
@@ -196,7 +197,17 @@ void Engine::State::accept(const Draw& draw) {
   } else {
     return;
   }
+  if (options.prefix_cache) keep(sequence);
   scheduler.finish(sequence);
+}
+
+/// For a prompt that repeats prompt and answer: the next turn of a conversation. The answer's last token was
+/// never computed.
+void Engine::State::keep(const Sequence& sequence) {
+  if (sequence.lead + sequence.cached < options.block_tokens) return;
+  if (sequence.lead > 0)
+    cache.copy(sequence.group->prompt_blocks.back(), sequence.blocks.front(), sequence.lead);
+  scheduler.keep(sequence);
 }
 
 Engine::Engine(const model::Transformer& model, EngineOptions options)
@@ -225,7 +236,7 @@ Status Engine::submit(rollout::Request request, rollout::TokenCallback on_token)
   if (s.scheduler.knows(request.prompt_id))
     return fail("prompt {} is already being completed", request.prompt_id);
   const int64_t answer = std::min<int64_t>(request.sampling.max_new_tokens, s.context - length);
-  const int64_t needed = s.scheduler.blocks_for(length) + s.scheduler.blocks_for(answer);
+  const int64_t needed = s.scheduler.blocks_for(length, answer);
   if (needed > s.blocks)
     return fail("prompt {} with {} tokens and up to {} new ones needs {} KV blocks; the pool has {}",
                 request.prompt_id, length, answer, needed, s.blocks);

@@ -16,8 +16,8 @@ struct EngineOptions {
   int64_t prefill_tokens = 2048;  ///< prompt tokens computed in one step
   int64_t max_context = 0;        ///< longest prompt with its completion; 0: the model's
   kernels::Element kv_element = kernels::Element::f32;
-  /// A prompt's full blocks stay in the pool while there is room, for prompts that begin alike. Off, a
-  /// request's log-probs do not depend on earlier ones, which training needs to resume bit by bit.
+  /// Full blocks of prompts and answers stay in the pool while there is room, for prompts that begin alike.
+  /// Off, a request's log-probs do not depend on earlier ones, which training needs to resume bit by bit.
   bool prefix_cache = false;
 };
 

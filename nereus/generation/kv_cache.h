@@ -17,6 +17,9 @@ class KvCache {
   /// `kv_width`: elements of a token's keys (and of its values) in a layer.
   KvCache(int64_t layers, int64_t kv_width, int64_t blocks, int64_t block_tokens, at::ScalarType type);
 
+  /// Copies the first `rows` rows of a block to another.
+  void copy(int64_t from_block, int64_t to_block, int64_t rows) const;
+
   int64_t block_tokens() const { return block_tokens_; }
   const at::Tensor& keys(int64_t layer) const { return keys_[static_cast<size_t>(layer)]; }
   const at::Tensor& values(int64_t layer) const { return values_[static_cast<size_t>(layer)]; }
@@ -38,7 +41,7 @@ class PagedAttention : public model::Attention {
   const std::vector<int64_t>& last_rows() const { return last_rows_; }
 
  private:
-  void add_spans(const std::vector<int64_t>& blocks, int64_t tokens);
+  void add_spans(const std::vector<int64_t>& blocks, int64_t skip, int64_t tokens);
 
   const KvCache& cache_;
   ops::AttentionShape shape_;

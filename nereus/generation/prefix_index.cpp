@@ -41,8 +41,6 @@ void PrefixIndex::add(uint64_t policy, std::span<const int32_t> tokens, const st
     if (added) {
       ++last_id_;
       by_block_[blocks[i]] = &entry->first;
-    } else if (entry->second.block != blocks[i]) {
-      return;
     }
     parent = entry->second.id;
   }

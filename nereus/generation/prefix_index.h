@@ -15,8 +15,8 @@ class PrefixIndex {
 
   /// Blocks of the longest known prefix that is made of whole blocks, under this policy (see Policy::serial).
   std::vector<int64_t> find(uint64_t policy, std::span<const int32_t> tokens) const;
-  /// `blocks` hold these tokens, the last perhaps only partly: the full ones are found from now on, up to the
-  /// first whose contents another block is known to hold.
+  /// `blocks` hold these tokens, the last perhaps only partly: the full ones are found from now on, but for
+  /// those whose contents another block is known to hold.
   void add(uint64_t policy, std::span<const int32_t> tokens, const std::vector<int64_t>& blocks);
   bool holds(int64_t block) const { return by_block_.contains(block); }
   /// The block's contents are no longer true. What followed them is not found any more either.

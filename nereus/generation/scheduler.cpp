@@ -13,6 +13,7 @@ void Scheduler::add(rollout::Request request, rollout::TokenCallback on_token, P
     Sequence& sequence = group.waiting.emplace_back();
     sequence.group = &group;
     sequence.completion.index = i;
+    sequence.lead = lead(group.prompt_tokens());
   }
 }
 
@@ -54,7 +55,9 @@ void Scheduler::preempt(Sequence& sequence) {
 
 /// Blocks for all tokens of the sequence so far.
 bool Scheduler::take_blocks(Sequence& sequence) {
-  const int64_t missing = blocks_for(sequence.tokens()) - static_cast<int64_t>(sequence.blocks.size());
+  if (sequence.tokens() == 0) return true;
+  const int64_t missing =
+      blocks_for(sequence.lead + sequence.tokens()) - static_cast<int64_t>(sequence.blocks.size());
   return missing <= 0 || pool_.take(missing, sequence.blocks);
 }
 
@@ -77,11 +80,12 @@ void Scheduler::schedule_running(Schedule& schedule) {
 /// idle prompts to make some.
 bool Scheduler::fits(const GroupState& group, int64_t known, int64_t prefill) {
   const int64_t own = group.waiting.front().tokens();
+  const int64_t own_blocks = blocks_for(group.waiting.front().lead + own + 1);
   if (prefill > 0 && prefill + group.prompt_tokens() - known + own > options_.prefill_tokens) return false;
   const int64_t prompt_blocks =
       blocks_for(group.prompt_tokens()) - static_cast<int64_t>(group.prompt_blocks.size());
   // Its next token and one more for each that runs, lest it is preempted at once.
-  const int64_t needed = prompt_blocks + blocks_for(own + 1);
+  const int64_t needed = prompt_blocks + own_blocks;
   const int64_t reserve = running_.empty() ? 0 : running();
   while (pool_.free() < needed + reserve)
     if (!reclaim_prompt(&group)) return false;
@@ -142,6 +146,17 @@ Schedule Scheduler::next() {
   schedule_running(schedule);
   admit(schedule);
   return schedule;
+}
+
+void Scheduler::keep(const Sequence& sequence) {
+  const GroupState& group = *sequence.group;
+  rollout::Tokens tokens = group.request.prompt;
+  const auto& own = sequence.completion.tokens;
+  tokens.insert(tokens.end(), own.begin(), own.begin() + sequence.cached);
+  const auto whole = group.prompt_blocks.begin() + group.prompt_tokens() / options_.block_tokens;
+  std::vector<int64_t> blocks(group.prompt_blocks.begin(), whole);
+  blocks.insert(blocks.end(), sequence.blocks.begin(), sequence.blocks.end());
+  pool_.keep(group.policy.serial, tokens, blocks);
 }
 
 void Scheduler::finish(Sequence& sequence) {

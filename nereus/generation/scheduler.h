@@ -28,8 +28,8 @@ struct SchedulerOptions {
 
 /// Decides what runs: admits in the order of arrival while blocks are free, and when they run out gives up
 /// idle prompts first, then the sequence admitted last, which is computed again later. With a prefix cache a
-/// prompt's full blocks are found by later prompts, and by those that begin in the same step. Not
-/// thread-safe.
+/// prompt's full blocks are found by later prompts, and by those that begin in the same step; those of an
+/// answer once it is kept. Not thread-safe.
 class Scheduler {
  public:
   Scheduler(SchedulerOptions options, int64_t total_blocks)
@@ -38,6 +38,9 @@ class Scheduler {
   void add(rollout::Request request, rollout::TokenCallback on_token, Policy policy = {});
   /// What to compute now; the blocks for it are taken. Empty only where nothing waits or runs.
   Schedule next();
+  /// The full blocks of prompt and answer can be found from now on. REQUIRES: a running sequence, and the
+  /// prompt's end before its first token (`Sequence::lead`).
+  void keep(const Sequence& sequence);
   /// Moves a running sequence to its group's finished ones and frees its blocks.
   void finish(Sequence& sequence);
   /// Ends everything that a group still does.
@@ -60,11 +63,16 @@ class Scheduler {
   int64_t prefix_queries() const { return prefix_queries_; }
   int64_t prefix_hits() const { return prefix_hits_; }
   const BlockPool& pool() const { return pool_; }
-  int64_t blocks_for(int64_t tokens) const {
-    return (tokens + options_.block_tokens - 1) / options_.block_tokens;
+  /// Blocks of one completion in all.
+  int64_t blocks_for(int64_t prompt, int64_t answer) const {
+    return blocks_for(prompt) + blocks_for(lead(prompt) + answer);
   }
 
  private:
+  int64_t blocks_for(int64_t tokens) const {
+    return (tokens + options_.block_tokens - 1) / options_.block_tokens;
+  }
+  int64_t lead(int64_t prompt) const { return options_.prefix_cache ? prompt % options_.block_tokens : 0; }
   bool take_blocks(Sequence& sequence);
   bool reclaim_prompt(const GroupState* keep);
   void preempt(Sequence& sequence);

@@ -27,6 +27,9 @@ struct Sequence {
   GroupState* group = nullptr;
   rollout::Completion completion;
   std::vector<int64_t> blocks;
+  /// Slots before its first token: with a prefix cache its blocks lie as those of a prompt that repeats it
+  /// would, and this is how much of the first one the prompt's end takes.
+  int64_t lead = 0;
   int64_t cached = 0;  ///< own tokens whose keys and values are in the cache
 
   int64_t tokens() const { return static_cast<int64_t>(completion.tokens.size()); }

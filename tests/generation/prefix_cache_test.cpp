@@ -85,6 +85,74 @@ TEST_F(PrefixCache, HitsGiveTheTokensOfAColdStart) {
     }
 }
 
+// The next turn of a conversation repeats the answer, for every length of prompt within a block.
+TEST_F(PrefixCache, TheNextTurnFindsTheAnswerToo) {
+  for (int32_t length = 1; length < 10; ++length) {
+    Engine engine(packed_, cached());
+    rollout::Tokens conversation = counting(length);
+    int64_t hits = 0;
+    for (uint64_t turn = 1; turn < 5; ++turn) {
+      const auto r = request(turn, conversation, 1, static_cast<int32_t>(5 + turn));
+      const rollout::Group got = answer(engine, r);
+      EXPECT_EQ(got.cached_tokens, hits) << length << " " << turn;
+      expect_same(got, cold(r));
+      EXPECT_EQ(engine.stats().free_blocks, engine.stats().total_blocks);
+      conversation = joined(conversation, got.completions[0].tokens);
+      hits =
+          (static_cast<int64_t>(conversation.size()) - 1) / 4 * 4;  // the last token was drawn, not computed
+      conversation = joined(conversation, counting(3, static_cast<int32_t>(turn)));
+    }
+  }
+}
+
+TEST_F(PrefixCache, EveryAnswerOfAGroupCanGoOn) {
+  for (const int32_t length : {15, 16, 17}) {
+    Engine engine(packed_, cached());
+    // The second time the prompt is known, and its last token is computed again.
+    for (uint64_t time = 1; time < 3; ++time) {
+      const rollout::Group group = answer(engine, request(time, counting(length), 4));
+      for (const auto& completion : group.completions) {
+        const auto r =
+            request(10 * time + completion.index, joined(counting(length), completion.tokens), 1, 6);
+        const rollout::Group next = answer(engine, r);
+        EXPECT_EQ(next.cached_tokens, (length + 11) / 4 * 4);
+        expect_same(next, cold(r));
+      }
+    }
+    EXPECT_EQ(engine.stats().free_blocks, engine.stats().total_blocks);
+  }
+}
+
+TEST_F(PrefixCache, AnAnswerThatChangedItsPolicyIsKeptUnderTheLastOne) {
+  Engine engine(packed_, cached());
+  engine.set_policy("a", 1, random_adapter(1));
+  auto r = request(1, counting(18), 1, 20);
+  r.policy = "a";
+  value_or_throw(engine.submit(r));
+  for (int step = 0; step < 8; ++step) value_or_throw(engine.step());
+  engine.replace_policy("a", 2, random_adapter(2));
+  const auto mixed = run_out(engine)[0].completions[0];
+  ASSERT_EQ(mixed.versions.front(), 1);
+  ASSERT_EQ(mixed.versions.back(), 2);
+  auto next = request(2, joined(counting(18), mixed.tokens), 1);
+  next.policy = "a";
+  const rollout::Group got = answer(engine, next);
+  EXPECT_EQ(got.cached_tokens, 36);
+  Engine alone(packed_, {.block_tokens = 4});
+  alone.set_policy("a", 2, random_adapter(2));
+  expect_same(got, answer(alone, next));
+}
+
+TEST_F(PrefixCache, ACancelledAnswerIsNotKept) {
+  Engine engine(packed_, cached());
+  value_or_throw(engine.submit(request(1, counting(18), 2, 40)));
+  for (int step = 0; step < 20; ++step) value_or_throw(engine.step());
+  engine.cancel(1);
+  run_out(engine);
+  EXPECT_EQ(engine.stats().cached_blocks, 4);
+  EXPECT_EQ(engine.stats().free_blocks, engine.stats().total_blocks);
+}
+
 TEST_F(PrefixCache, RequestsOfOneStepShareWhatTheFirstComputes) {
   Engine engine(packed_, cached());
   std::vector<rollout::Request> requests;
@@ -118,16 +186,18 @@ TEST_F(PrefixCache, NothingPassesBetweenPoliciesOrVersions) {
   for (const auto* group : {&base, &a, &b}) EXPECT_EQ(group->cached_tokens, 0);
   EXPECT_NE(a.completions[0].logprobs, b.completions[0].logprobs);
   for (const char* policy : {"", "a", "b"}) EXPECT_EQ(ask(policy).cached_tokens, 16) << policy;
-  EXPECT_EQ(engine.stats().cached_blocks, 12);
+  const int64_t kept = engine.stats().cached_blocks / 3;
+  EXPECT_EQ(engine.stats().cached_blocks, 3 * kept);
+  EXPECT_GT(kept, 4);  // the prompt's and the answers'
   // A new version under the same name.
   engine.set_policy("a", 2, random_adapter(2));
-  EXPECT_EQ(engine.stats().cached_blocks, 8);
+  EXPECT_EQ(engine.stats().cached_blocks, 2 * kept);
   const rollout::Group replaced = ask("a");
   EXPECT_EQ(replaced.cached_tokens, 0);
   expect_same(replaced, b);
   EXPECT_EQ(ask("b").cached_tokens, 16);
   engine.remove_policy("a");
-  EXPECT_EQ(engine.stats().cached_blocks, 8);
+  EXPECT_EQ(engine.stats().cached_blocks, 2 * kept);
   // With the engine's own policy the weights below all adapters may have changed.
   engine.set_policy("", 3, nullptr);
   EXPECT_EQ(engine.stats().cached_blocks, 0);
@@ -167,7 +237,7 @@ TEST_F(PrefixCache, AnswersStayTrueUnderPressure) {
   for (int round = 0; round < 30; ++round) {
     for (int i = 0; i < 3; ++i) {
       rollout::Tokens& prompt = conversations[random.below(conversations.size())];
-      if (prompt.size() > 50) prompt.clear();
+      if (prompt.size() > 60) prompt.clear();
       prompt = joined(
           prompt, counting(static_cast<int32_t>(3 + random.below(9)), static_cast<int32_t>(random.below(3))));
       const auto r = request(++id, prompt, static_cast<uint32_t>(1 + random.below(3)));
@@ -180,6 +250,8 @@ TEST_F(PrefixCache, AnswersStayTrueUnderPressure) {
       if (group.completions[0].finish == rollout::Finish::cancelled) continue;
       expect_same(group, cold(asked[group.prompt_id]));
       ++checked;
+      for (rollout::Tokens& prompt : conversations)
+        if (prompt == group.prompt) prompt = joined(prompt, group.completions.back().tokens);
     }
     ASSERT_EQ(engine.stats().free_blocks, 40);
   }
@@ -228,6 +300,17 @@ TEST(SmolLm2, AWarmPromptHasTheLogProbsOfAColdOne) {
   EXPECT_EQ(warm.completions[0].tokens, cold.completions[0].tokens);
   for (size_t t = 0; t < 3; ++t)
     EXPECT_NEAR(warm.completions[0].logprobs[t], cold.completions[0].logprobs[t], 2e-4);
+  // The keys of an answer were stored row by row.
+  auto first = request(2, r.prompt, 1, 40);
+  first.prompt.resize(20);
+  auto next = request(3, joined(first.prompt, answer(engine, first).completions[0].tokens), 1, 3);
+  const rollout::Group turn = answer(engine, next);
+  EXPECT_EQ(turn.cached_tokens, 48);
+  Engine fresh(packed, {});
+  const rollout::Group alone = answer(fresh, next);
+  EXPECT_EQ(turn.completions[0].tokens, alone.completions[0].tokens);
+  for (size_t t = 0; t < 3; ++t)
+    EXPECT_NEAR(turn.completions[0].logprobs[t], alone.completions[0].logprobs[t], 2e-4);
 }
 
 }  // namespace
