@@ -76,7 +76,7 @@ class Fleet {
   /// adapter before it serves again. Nothing is to do where it is published already from the same path. With
   /// a canary, an adapter under which a server answers as its base model does is refused likewise, unless
   /// none has acted yet: one that was not trained changes nothing. `in_place`: it takes the place of the one
-  /// with its name, which comes back where a server refuses.
+  /// with its name, from another folder than that has; it comes back where a server refuses.
   http::Task<Status> publish(std::string adapter, std::string path, bool in_place = false);
   /// Unloads it likewise, once no request uses it; an error, and nothing changed, where some still do after
   /// `wait_seconds`.

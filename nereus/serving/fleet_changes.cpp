@@ -85,6 +85,12 @@ Status Fleet::may_publish(const std::string& adapter, const std::string& path, b
   if (found != adapters_.end() && found->second != path && !in_place)
     return fail("{}: is published already, from {}: names carry the version, so a new one is needed", adapter,
                 found->second);
+  if (found != adapters_.end() && found->second == path && in_place)
+    return fail(
+        "{}: is what it has from {} already: what a folder held before could not be put back, nor given to a "
+        "server "
+        "that returns; each version needs a folder of its own",
+        adapter, path);
   if (leaving_.contains(adapter)) return fail("{}: is being unloaded", adapter);
   if (found == adapters_.end() && adapters_.size() + leaving_.size() >= options_.adapter_slots)
     return fail("{}: the servers' {} adapter slots are full; unload one first", adapter,
