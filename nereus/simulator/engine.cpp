@@ -46,13 +46,13 @@ std::string text_of(const plan::Plan& plan) {
 
 class Run {
  public:
-  Run(const Scenario& scenario, Policy& policy, uint64_t seed)
+  Run(const Scenario& scenario, const LengthCurve& curve, Policy& policy, uint64_t seed)
       : scenario_(scenario),
         world_(scenario.world),
         policy_(policy),
         seed_(seed),
         end_(scenario.hours * 3600),
-        curve_(scenario.curve()),
+        curve_(curve),
         universe_(scenario.cluster),
         links_(universe_, world_.link_efficiency, world_.network_efficiency, world_.storage_gb_s * 1e9),
         timeline_(Availability(scenario.availability), scenario.machines(), world_, end_, seed),
@@ -81,6 +81,7 @@ class Run {
     plan::Plan plan;
     std::vector<int32_t> machines;
     PlanRun run;
+    double weight_sync = 0;  ///< seconds
   };
 
   View view() const { return {cluster_, now_, step_, scenario_.steps - step_}; }
@@ -126,7 +127,7 @@ class Run {
     Conditions conditions{slowness_, drift_[static_cast<size_t>(step_)], seed_, step_};
     const double slower = std::exchange(first_, false) ? world_.first_step_slowdown : 0;
     conditions.drift *= 1 + slower;
-    const auto report = running_->run.step(lengths, conditions);
+    const auto report = running_->run.step(lengths, conditions, running_->weight_sync);
     if (report.out_of_memory) return run_out(report);
     if (const auto loss = timeline_.first_loss(running_->machines, now_, now_ + report.seconds))
       return lose(*loss);
@@ -290,7 +291,9 @@ class Run {
     saved_ = true;
     last_.reset();
     auto machines = machines_of(plan);
-    running_.emplace(Running{plan, std::move(machines), PlanRun(world_, universe_, scenario_.job, plan)});
+    PlanRun run(world_, universe_, scenario_.job, plan);
+    const double sync = run.weight_sync();
+    running_.emplace(Running{plan, std::move(machines), std::move(run), sync});
   }
 
   std::vector<bool> lost_devices(const Running& from) const {
@@ -322,7 +325,7 @@ class Run {
   Policy& policy_;
   uint64_t seed_;
   double end_;
-  LengthCurve curve_;
+  const LengthCurve& curve_;
   cluster::Cluster universe_, cluster_;
   Links links_;
   Timeline timeline_;
@@ -347,8 +350,8 @@ std::vector<double> device_slowness(const Scenario& scenario, uint64_t seed) {
   return slowness;
 }
 
-Outcome simulate(const Scenario& scenario, Policy& policy, uint64_t seed) {
-  return Run(scenario, policy, seed).run();
+Outcome simulate(const Scenario& scenario, const LengthCurve& curve, Policy& policy, uint64_t seed) {
+  return Run(scenario, curve, policy, seed).run();
 }
 
 std::vector<DevicePoint> devices_over_time(const Scenario& scenario, uint64_t seed, double end) {

@@ -10,7 +10,8 @@ namespace nereus::simulator {
 
 /// Runs one policy through a scenario. What is drawn at random depends on the seed and on the step or the
 /// device alone, so that every policy meets the same world. Deterministic for deterministic policies.
-Outcome simulate(const Scenario& scenario, Policy& policy, uint64_t seed);
+/// `curve`: scenario.curve(), which takes long to fit.
+Outcome simulate(const Scenario& scenario, const LengthCurve& curve, Policy& policy, uint64_t seed);
 
 /// The devices that any policy finds under the seed, up to `end` seconds.
 std::vector<DevicePoint> devices_over_time(const Scenario& scenario, uint64_t seed, double end);

@@ -15,6 +15,8 @@ namespace nereus::simulator {
 
 namespace {
 
+constexpr int32_t kQuantiles = 256;  ///< that stand for a distribution
+
 double normal_cdf(double x) {
   return 0.5 * std::erfc(-x / std::sqrt(2.0));
 }
@@ -159,6 +161,8 @@ int64_t StepLengths::tokens() const {
 LengthCurve::LengthCurve(std::vector<LengthStep> curve, int64_t steps, double limit, double variation)
     : curve_(std::move(curve)), steps_(steps), limit_(limit) {
   for (const auto& step : curve_) fits_.push_back(fit_lengths(step, limit, variation));
+  for (int32_t i = 0; i < kQuantiles; ++i)
+    normal_quantiles_.push_back(solve(-8.0, 8.0, (i + 0.5) / kQuantiles, normal_cdf));
 }
 
 const LengthStep& LengthCurve::at(int64_t step) const {
@@ -189,13 +193,10 @@ StepLengths LengthCurve::sample(int64_t step, int64_t prompts, int64_t completio
 }
 
 plan::Lengths LengthCurve::lengths(int64_t step) const {
-  constexpr int32_t kQuantiles = 256;
   const LengthStep& now = at(step);
   const CutLognormal& fit = fits_[static_cast<size_t>(&now - curve_.data())];
   plan::Lengths lengths{std::llround(now.prompt), {}, std::llround(limit_)};
-  for (int32_t i = 0; i < kQuantiles; ++i) {
-    const double share = (i + 0.5) / kQuantiles;
-    const double z = solve(-8.0, 8.0, share, normal_cdf);
+  for (const double z : normal_quantiles_) {
     const double value = std::clamp(std::exp(fit.mu + fit.sigma * z), 1.0, limit_);
     lengths.responses.push_back(static_cast<int32_t>(std::lround(value)));
   }

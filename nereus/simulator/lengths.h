@@ -76,6 +76,7 @@ class LengthCurve {
  private:
   std::vector<LengthStep> curve_;
   std::vector<CutLognormal> fits_;
+  std::vector<double> normal_quantiles_;
   int64_t steps_;
   double limit_;
 };

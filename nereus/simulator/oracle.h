@@ -7,6 +7,7 @@
 #include "nereus/simulator/policy.h"
 #include "nereus/simulator/proposals.h"
 #include "nereus/simulator/scenario.h"
+#include "nereus/simulator/step.h"
 #include "nereus/simulator/timeline.h"
 
 namespace nereus::simulator {
@@ -31,22 +32,33 @@ class Oracle final : public Policy {
     double step = 0, transition = 0, total = 0;
   };
 
-  /// What plans with the same state have in common, worked out once a decision.
+  /// What plans with the same state have in common.
   struct Known {
     plan::Plan state;
     std::optional<double> sync, transition;  ///< seconds
   };
 
+  /// What all plans of one decision have in common.
+  struct Case {
+    const View& view;
+    Batches batches;
+    Conditions conditions;
+    std::optional<plan::Plan> stay = {};  ///< the one that runs, where its devices are still there
+    std::vector<Known> known = {};
+
+    Known& of(const plan::Plan& plan);
+  };
+
   Answer decide(const View& view);
-  Known& known(const plan::Plan& plan);
   int64_t soon(const View& view) const;
-  std::optional<Priced> price(const View& view, const plan::Plan& plan, double bound);
-  double step_seconds(const View& view, const plan::Plan& plan);
-  double transition_seconds(const View& view, const plan::Plan& plan);
+  Case case_of(const View& view) const;
+  std::optional<Priced> price(Case& now, const plan::Plan& plan, double bound) const;
+  double transition_seconds(Case& now, const plan::Plan& plan) const;
 
   static constexpr int64_t kEvery = 20;  ///< steps after which lengths are looked at anew
 
   const Scenario& scenario_;
+  WorldOptions quiet_;  ///< the world without its noise
   uint64_t seed_;
   Proposals& proposals_;
   Links links_;  ///< of all machines
@@ -54,8 +66,7 @@ class Oracle final : public Policy {
   std::vector<double> slowness_;       ///< by device of all machines
   std::optional<plan::Plan> running_;  ///< in the numbers of `before_`
   cluster::Cluster before_;
-  std::vector<Known> known_;  ///< in the decision at hand
-  int64_t last_ = 0;          ///< step of the last decision
+  int64_t last_ = 0;  ///< step of the last decision
 };
 
 }  // namespace nereus::simulator

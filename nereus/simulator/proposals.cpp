@@ -22,8 +22,6 @@ plan::Calibration constants_of(const WorldOptions& world) {
 
 }  // namespace
 
-Proposals::Proposals(const Scenario& scenario) : scenario_(scenario), curve_(scenario.curve()) {}
-
 const std::vector<plan::Plan>& Proposals::of(const cluster::Cluster& cluster, int64_t step) {
   const auto [found, added] = known_.try_emplace({cluster.machines.size(), &curve_.at(step)});
   if (added) found->second = search(cluster, curve_.lengths(step));

@@ -17,8 +17,8 @@ namespace nereus::simulator {
 /// every run of a scenario: searched once. Not thread-safe.
 class Proposals {
  public:
-  /// `scenario` outlives this.
-  explicit Proposals(const Scenario& scenario);
+  /// Both outlive this. `curve`: scenario.curve().
+  Proposals(const Scenario& scenario, const LengthCurve& curve) : scenario_(scenario), curve_(curve) {}
 
   /// On the devices of `cluster`, some of the scenario's machines, for the lengths of `step`.
   const std::vector<plan::Plan>& of(const cluster::Cluster& cluster, int64_t step);
@@ -28,7 +28,7 @@ class Proposals {
   std::vector<plan::Plan> search(const cluster::Cluster& cluster, const plan::Lengths& lengths) const;
 
   const Scenario& scenario_;
-  LengthCurve curve_;
+  const LengthCurve& curve_;
   std::map<std::pair<size_t, const LengthStep*>, std::vector<plan::Plan>> known_;  ///< by machines, lengths
 };
 

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "nereus/cluster/cluster.h"
 #include "nereus/plan/plan.h"
 #include "nereus/simulator/axis.h"
+#include "nereus/simulator/batches.h"
 #include "nereus/simulator/decoding.h"
 #include "nereus/simulator/kernel_time.h"
 #include "nereus/simulator/lengths.h"
@@ -51,19 +51,6 @@ class StageSetup {
   std::vector<KernelTime> kernels_;
   std::vector<size_t> kernel_of_;  ///< by group
 };
-
-/// Deals sequences so that sums come out alike: longest first, back and forth over `hands`. Empty hands where
-/// there are fewer sequences. [hands][sequences], indices into `lengths`.
-std::vector<std::vector<int32_t>> deal(std::span<const int32_t> lengths, int32_t hands);
-
-/// Sequences of one micro-batch.
-struct MicroBatch {
-  Work work;
-  double responses = 0;  ///< tokens that are scored
-};
-/// [minibatches][replicas][micro-batches]; a stage that does not train has one minibatch.
-using StageBatches = std::vector<std::vector<std::vector<MicroBatch>>>;
-StageBatches stage_batches(const StageSetup& setup, const StepLengths& lengths);
 
 /// Seconds of the stage; `slow` by group.
 double train_seconds(const StageSetup& setup, const StageBatches& batches, const std::vector<double>& slow);

@@ -36,8 +36,7 @@ double fragments_of(const WorldOptions& world, const Conditions& conditions, int
 
 class PlanRun::State {
  public:
-  State(const WorldOptions& world, cluster::Cluster cluster, plan::Job job, plan::Plan plan,
-        std::optional<double> weight_sync)
+  State(const WorldOptions& world, cluster::Cluster cluster, plan::Job job, plan::Plan plan)
       : world_(world),
         cluster_(std::move(cluster)),
         job_(std::move(job)),
@@ -46,42 +45,11 @@ class PlanRun::State {
         memory_(world_, cluster_, job_, plan_) {
     for (const auto& placement : plan_.placements)
       setups_.emplace_back(world_, links_, cluster_, job_, placement);
-    sync_ = weight_sync ? *weight_sync : sync_seconds();
   }
 
   const plan::Plan& plan() const { return plan_; }
-  double weight_sync() const { return sync_; }
 
-  StepReport step(const StepLengths& lengths, const Conditions& conditions) const {
-    StepReport report;
-    report.weight_sync = sync_;
-    const Batches batches = batches_of(lengths);
-    const MemoryReport memory = memory_.report(sizes_of(batches), fragments(conditions));
-    report.peaks = memory.peaks;
-    Clock clock{std::vector<double>(static_cast<size_t>(cluster_.devices()), sync_), sync_, sync_, sync_};
-    for (size_t i = 0; i < setups_.size(); ++i) {
-      if (memory.full && memory.full->stage == setups_[i].placement().what) {
-        report.out_of_memory = memory.full;
-        report.seconds = ready(clock, setups_[i]);
-        return report;
-      }
-      run_stage(setups_[i], lengths, batches[i], conditions, memory, clock, report);
-    }
-    report.seconds = std::max(clock.trained, clock.scored);
-    return report;
-  }
-
- private:
-  using Batches = std::vector<StageBatches>;  ///< by placement
-
-  /// When devices are free and kinds of stages have ended.
-  struct Clock {
-    std::vector<double> free;
-    double generated = 0, scored = 0, trained = 0;
-  };
-
-  /// Seconds in which trained weights (or the adapter) reach the model's other stages.
-  double sync_seconds() const {
+  double weight_sync() const {
     Reshard all;
     for (const auto& target : plan_.placements) {
       if (target.what.stage == plan::Stage::train) continue;
@@ -98,11 +66,36 @@ class PlanRun::State {
     return all.flows.empty() ? 0 : *std::ranges::max_element(finish) + messages;
   }
 
+  StepReport step(const Batches& batches, const Conditions& conditions, double sync) const {
+    StepReport report;
+    report.weight_sync = sync;
+    const MemoryReport memory = memory_.report(sizes_of(batches), fragments(conditions));
+    report.peaks = memory.peaks;
+    Clock clock{std::vector<double>(static_cast<size_t>(cluster_.devices()), sync), sync, sync, sync, sync};
+    for (size_t i = 0; i < setups_.size(); ++i) {
+      if (memory.full && memory.full->stage == setups_[i].placement().what) {
+        report.out_of_memory = memory.full;
+        report.seconds = ready(clock, setups_[i]);
+        return report;
+      }
+      run_stage(setups_[i], batches, conditions, memory, clock, report);
+    }
+    report.seconds = std::max(clock.trained, clock.scored);
+    return report;
+  }
+
+ private:
+  /// When devices are free and kinds of stages have ended.
+  struct Clock {
+    std::vector<double> free;
+    double synced = 0, generated = 0, scored = 0, trained = 0;
+  };
+
   double ready(const Clock& clock, const StageSetup& setup) const {
     double start = 0;
     switch (setup.placement().what.stage) {
       case plan::Stage::generate:
-        start = sync_;
+        start = clock.synced;
         break;
       case plan::Stage::infer:
         start = clock.generated;
@@ -116,9 +109,8 @@ class PlanRun::State {
     return start;
   }
 
-  void run_stage(const StageSetup& setup, const StepLengths& lengths, const StageBatches& batches,
-                 const Conditions& conditions, const MemoryReport& memory, Clock& clock,
-                 StepReport& report) const {
+  void run_stage(const StageSetup& setup, const Batches& batches, const Conditions& conditions,
+                 const MemoryReport& memory, Clock& clock, StepReport& report) const {
     const auto what = setup.placement().what;
     auto slow = setup.slowness(conditions.slowness);
     for (double& s : slow) s *= conditions.drift * noise_of(world_, conditions, what);
@@ -126,17 +118,17 @@ class PlanRun::State {
     double end = start + moves(setup);
     switch (what.stage) {
       case plan::Stage::generate:
-        report.decoding = generate(setup, lengths, slow, memory.kv_tokens);
+        report.decoding = generate(setup, batches.lengths(), slow, memory.kv_tokens);
         end += report.decoding.seconds;
         clock.generated = end;
         clock.scored = end + job_.reward_seconds;
         break;
       case plan::Stage::infer:
-        end += infer_seconds(setup, batches, slow);
+        end += infer_seconds(setup, dealt(setup, batches), slow);
         clock.scored = std::max(clock.scored, end);
         break;
       case plan::Stage::train:
-        end += train_seconds(setup, batches, slow);
+        end += train_seconds(setup, dealt(setup, batches), slow);
         clock.trained = std::max(clock.trained, end);
         break;
     }
@@ -158,25 +150,23 @@ class PlanRun::State {
     return longest;
   }
 
-  Batches batches_of(const StepLengths& lengths) const {
-    Batches batches;
-    for (const auto& setup : setups_) {
-      const bool generates = setup.placement().what.stage == plan::Stage::generate;
-      batches.push_back(generates ? StageBatches{} : stage_batches(setup, lengths));
-    }
-    return batches;
+  static const StageBatches& dealt(const StageSetup& setup, const Batches& batches) {
+    const bool trains = setup.placement().what.stage == plan::Stage::train;
+    const auto samples = static_cast<int64_t>(batches.lengths().responses.size());
+    return batches.dealt(trains ? std::min<int64_t>(setup.job().minibatches, samples) : 1, setup.replicas(),
+                         setup.placement().micro_batch);
   }
 
-  static std::vector<BatchSize> sizes_of(const Batches& batches) {
+  std::vector<BatchSize> sizes_of(const Batches& batches) const {
     std::vector<BatchSize> sizes;
-    for (const auto& stage : batches) {
-      BatchSize size;
-      for (const auto& part : stage)
+    for (const auto& setup : setups_) {
+      BatchSize& size = sizes.emplace_back();
+      if (setup.placement().what.stage == plan::Stage::generate) continue;
+      for (const auto& part : dealt(setup, batches))
         for (const auto& replica : part) {
           size.in_step = std::max(size.in_step, static_cast<int64_t>(replica.size()));
           for (const auto& batch : replica) size.largest = std::max(size.largest, batch.work.tokens);
         }
-      sizes.push_back(size);
     }
     return sizes;
   }
@@ -195,27 +185,24 @@ class PlanRun::State {
   Links links_;
   PlanMemory memory_;
   std::vector<StageSetup> setups_;
-  double sync_ = 0;
 };
 
-PlanRun::PlanRun(const WorldOptions& world, cluster::Cluster cluster, plan::Job job, plan::Plan plan,
-                 std::optional<double> weight_sync)
-    : state_(
-          std::make_unique<State>(world, std::move(cluster), std::move(job), std::move(plan), weight_sync)) {}
+PlanRun::PlanRun(const WorldOptions& world, cluster::Cluster cluster, plan::Job job, plan::Plan plan)
+    : state_(std::make_unique<State>(world, std::move(cluster), std::move(job), std::move(plan))) {}
 PlanRun::~PlanRun() = default;
 PlanRun::PlanRun(PlanRun&&) noexcept = default;
 PlanRun& PlanRun::operator=(PlanRun&&) noexcept = default;
 
-StepReport PlanRun::step(const StepLengths& lengths, const Conditions& conditions) const {
-  return state_->step(lengths, conditions);
+double PlanRun::weight_sync() const {
+  return state_->weight_sync();
+}
+
+StepReport PlanRun::step(const Batches& batches, const Conditions& conditions, double weight_sync) const {
+  return state_->step(batches, conditions, weight_sync);
 }
 
 const plan::Plan& PlanRun::plan() const {
   return state_->plan();
-}
-
-double PlanRun::weight_sync() const {
-  return state_->weight_sync();
 }
 
 }  // namespace nereus::simulator

@@ -7,8 +7,8 @@
 
 #include "nereus/cluster/cluster.h"
 #include "nereus/plan/plan.h"
+#include "nereus/simulator/batches.h"
 #include "nereus/simulator/decoding.h"
-#include "nereus/simulator/lengths.h"
 #include "nereus/simulator/plan_memory.h"
 #include "nereus/simulator/world.h"
 
@@ -39,22 +39,26 @@ struct StepReport {
   std::optional<OutOfMemory> out_of_memory;  ///< the step ended there
 };
 
-/// A plan set up in the world: the rates of its groups and what its weight sync takes are worked out once,
-/// then steps are run. Immutable; thread-safe.
+/// A plan set up in the world: the rates of its groups are worked out once, then steps are run. Immutable;
+/// thread-safe.
 class PlanRun {
  public:
   /// REQUIRES: a placement for every model-stage of the job, on devices of the cluster.
-  /// `weight_sync`: that of a plan with the same state (plan::state_of) on the same cluster, where known.
-  PlanRun(const WorldOptions& world, cluster::Cluster cluster, plan::Job job, plan::Plan plan,
-          std::optional<double> weight_sync = {});
+  PlanRun(const WorldOptions& world, cluster::Cluster cluster, plan::Job job, plan::Plan plan);
   ~PlanRun();
   PlanRun(PlanRun&&) noexcept;
   PlanRun& operator=(PlanRun&&) noexcept;
 
-  /// Generation, then inference, then training; stages run at the same time where they share no device.
-  StepReport step(const StepLengths& lengths, const Conditions& conditions) const;
+  /// Seconds in which trained weights reach the models' other stages; plans with the same state
+  /// (plan::state_of) on the same cluster have the same.
+  double weight_sync() const;
+  /// Weight sync of so many seconds, generation, then inference, then training; stages run at the same time
+  /// where they share no device.
+  StepReport step(const Batches& batches, const Conditions& conditions, double weight_sync) const;
+  StepReport step(const Batches& batches, const Conditions& conditions) const {
+    return step(batches, conditions, weight_sync());
+  }
   const plan::Plan& plan() const;
-  double weight_sync() const;  ///< seconds
 
  private:
   class State;

@@ -10,10 +10,11 @@ namespace nereus::simulator {
 namespace {
 
 Outcome run(const Scenario& scenario, const std::string& name, uint64_t seed = 1) {
-  Proposals proposals(scenario);
+  const auto curve = scenario.curve();
+  Proposals proposals(scenario, curve);
   auto policy = value_or_throw(make_policy(name, scenario, seed, proposals));
   EXPECT_EQ(policy->name(), name);
-  return simulate(scenario, *policy, seed);
+  return simulate(scenario, curve, *policy, seed);
 }
 
 TEST(Policies, AllRunTheSameWorld) {

@@ -13,7 +13,8 @@ namespace {
 TEST(Proposals, AreThoseOfTheSearchOnTheMachinesThatAreThere) {
   auto scenario = test::small_scenario();
   scenario.lengths = {{300, 0.01, 128}, {600, 0.05, 128}};
-  Proposals proposals(scenario);
+  const auto curve = scenario.curve();
+  Proposals proposals(scenario, curve);
   const cluster::Cluster two = some_machines(scenario.cluster, {1, 3});
   for (const int64_t step : {int64_t{0}, scenario.steps - 1}) {
     auto job = scenario.job;
@@ -28,7 +29,8 @@ TEST(Proposals, AreThoseOfTheSearchOnTheMachinesThatAreThere) {
 TEST(Proposals, AreSearchedOnceForAsManyMachinesAndTheSameLengths) {
   auto scenario = test::small_scenario();
   scenario.lengths = {{300, 0.01, 128}, {600, 0.05, 128}};
-  Proposals proposals(scenario);
+  const auto curve = scenario.curve();
+  Proposals proposals(scenario, curve);
   const auto* plans = &proposals.of(some_machines(scenario.cluster, {0, 1}), 0);
   EXPECT_EQ(&proposals.of(some_machines(scenario.cluster, {2, 3}), 1), plans);
   EXPECT_NE(&proposals.of(some_machines(scenario.cluster, {0, 1}), scenario.steps - 1), plans);
