@@ -22,10 +22,6 @@ std::vector<RunPart> parts_of(const AttentionShape& shape, const AttentionPlan& 
 /// Multiply-adds of a part's forward products, for one key and value head.
 int64_t work_of(const AttentionShape& shape, const RunPart& part);
 
-/// A multiply-add within the cache takes this part of an element of row operations, in which kSerialWork
-/// counts.
-inline constexpr int64_t kProductsPerElement = 8;
-
 /// The tile of a part and head, with all but its keys and values filled in; `out` and `logsumexp` (or null)
 /// are those of the whole batch.
 QueryTile tile_of(const AttentionShape& shape, const AttentionPlan& plan, const RunPart& part,

@@ -187,8 +187,6 @@ constexpr int64_t kStreamedRows = 128;
 /// Units of a product on all threads, where they are worth waking.
 template <class Kernels, class Multiply>
 void run(const PanelProduct& product, const Kernels& kernels, const Multiply& multiply) {
-  // A multiply-add against an element of row operations, in which the work is counted.
-  constexpr int64_t kProductsPerElement = 8;
   const int64_t units = kernels.units(product);
   const int64_t work = product.rows * product.depth * product.columns / units / kProductsPerElement;
   parallel_ranges(units, work, [&](int64_t first, int64_t last) { multiply(product, first, last); });

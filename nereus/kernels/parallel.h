@@ -10,6 +10,8 @@ namespace nereus::kernels {
 
 /// Work, in elements touched, below which waking the other threads costs more than it saves.
 inline constexpr int64_t kSerialWork = 32768;
+/// Multiply-adds within the cache that take as long as an element of row operations.
+inline constexpr int64_t kProductsPerElement = 8;
 
 inline int max_threads() {
 #ifdef _OPENMP

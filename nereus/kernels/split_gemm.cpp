@@ -1,6 +1,7 @@
 #include "nereus/kernels/split_gemm.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -16,11 +17,17 @@
 namespace nereus::kernels {
 namespace {
 
-// A packed block of the left factor stays in a core's second-level cache (1 to 2 MiB) while panels of the
-// right factor, packed once for all rows, pass by.
+// Of each packed factor as much as this at a time: it stays in the cache that the cores share.
 constexpr int64_t kMaxDepth = 768;
-constexpr int64_t kLeftBytes = int64_t{1} << 20;
-constexpr int64_t kRightBytes = int64_t{4} << 20;
+constexpr int64_t kFactorBytes = int64_t{8} << 20;
+// The left rows of one task stay in a core's second-level cache (1 to 2 MiB) while right panels pass by.
+constexpr int64_t kTaskBytes = int64_t{1} << 20;
+// A result of as much as this is written past the caches, where it would displace packed factors.
+constexpr int64_t kStreamedElements = int64_t{1} << 20;
+// Small enough that a core which is slower or lent to another program holds up the others little.
+constexpr int64_t kTasksPerThread = 8;
+constexpr int64_t kLeastColumns = 128;
+constexpr int64_t kPackedLines = 128;
 
 int64_t ceil_div(int64_t x, int64_t y) {
   return (x + y - 1) / y;
@@ -36,7 +43,7 @@ struct Free {
   void operator()(void* memory) const { std::free(memory); }
 };
 
-/// Packed blocks of the calling thread, kept between its calls.
+/// Packed factors of the calling thread's product, kept between its calls.
 struct Workspace {
   std::unique_ptr<uint16_t, Free> memory;
   uint16_t* left;
@@ -44,14 +51,13 @@ struct Workspace {
 
   Workspace() {
     constexpr size_t kHugePage = size_t{2} << 20;
-    constexpr size_t kBytes = (kLeftBytes + kRightBytes + kHugePage - 1) / kHugePage * kHugePage;
-    memory.reset(static_cast<uint16_t*>(std::aligned_alloc(kHugePage, kBytes)));
+    memory.reset(static_cast<uint16_t*>(std::aligned_alloc(kHugePage, 2 * kFactorBytes)));
     if (!memory) throw std::bad_alloc();
 #ifdef __linux__
-    madvise(memory.get(), kBytes, MADV_HUGEPAGE);
+    madvise(memory.get(), 2 * kFactorBytes, MADV_HUGEPAGE);
 #endif
     left = memory.get();
-    right = left + kLeftBytes / 2;
+    right = left + kFactorBytes / 2;
   }
 };
 
@@ -61,129 +67,142 @@ MatrixView<T> block_of(MatrixView<T> matrix, int64_t row, int64_t rows, int64_t 
           matrix.col_stride};
 }
 
-/// Some columns of the right factor at some depths.
-struct RightBlock {
-  const ColumnGroups& factor;
-  int64_t depth_begin, depth, column_begin, columns;
+/// Consecutive rows, columns or depths.
+struct Run {
+  int64_t first, count;
 
-  /// Calls f(matrix, first) for what lies in each group; `first` counts columns from the block's own.
-  template <class F>
-  void for_each_group(const F& f) const {
-    for (int64_t j = column_begin; j < column_begin + columns;) {
-      const int64_t group = j / factor.width, inside = j % factor.width;
-      const int64_t count = std::min(factor.width - inside, column_begin + columns - j);
-      ConstMatrix matrix = factor.all;
-      matrix.data += group * factor.group_stride;
-      f(block_of(matrix, depth_begin, depth, inside, count), j - column_begin);
-      j += count;
-    }
+  /// The one of `index` where this is cut into runs of `length`.
+  Run part(int64_t index, int64_t length) const {
+    return {first + index * length, std::min(length, count - index * length)};
   }
 };
 
-/// One thread's part of a product: the rows of a and c, `columns` from the first one on, over the whole
-/// depth.
-class Part {
- public:
-  Part(ConstMatrix a, const ColumnGroups& b, int64_t first_column, Matrix c, const SplitKernels& kernels,
-       DenseProduct plain, Workspace& workspace)
-      : a_(a),
-        b_(b),
-        first_column_(first_column),
-        c_(c),
-        kernels_(kernels),
-        plain_(plain),
-        workspace_(workspace) {}
+/// Calls f(matrix, column) for what lies in each group of some columns at some depths; `column` counts from
+/// the first of them.
+template <class F>
+void for_each_group(const ColumnGroups& factor, Run depths, Run columns, const F& f) {
+  for (int64_t done = 0; done < columns.count;) {
+    const int64_t column = columns.first + done;
+    const int64_t group = column / factor.width, inside = column % factor.width;
+    const int64_t count = std::min(factor.width - inside, columns.count - done);
+    ConstMatrix matrix = factor.all;
+    matrix.data += group * factor.group_stride;
+    f(block_of(matrix, depths.first, depths.count, inside, count), done);
+    done += count;
+  }
+}
 
-  void multiply(float beta) {
+/// A product whose threads pack its factors together, then share out the blocks of the result. Both are
+/// handed out in small tasks, as cores are not equally fast at all times.
+class Product {
+ public:
+  Product(ConstMatrix a, const ColumnGroups& b, Matrix c, const SplitKernels& kernels, DenseProduct plain,
+          Workspace& workspace)
+      : a_(a), b_(b), c_(c), kernels_(kernels), plain_(plain), workspace_(workspace) {}
+
+  void run(float beta) {
+    const Run all{0, a_.cols};
     const int64_t depth = run_length(a_.cols, kMaxDepth, kSplitDepth);
-    for (int64_t k = 0; k < a_.cols; k += depth) {
-      multiply_depths(k, std::min(depth, a_.cols - k), k == 0 ? beta : 1.0F);
+    for (int64_t i = 0; i * depth < a_.cols; ++i) {
+      depths_ = all.part(i, depth);
+      steps_ = ceil_div(depths_.count, kSplitDepth);
+      run_depths(i == 0 ? beta : 1.0F);
     }
   }
 
  private:
-  void multiply_depths(int64_t k, int64_t depth, float beta) {
-    const int64_t panel_bytes = ceil_div(depth, kSplitDepth) * kernels_.step_elements() * 2;
-    const int64_t rows = run_length(c_.rows, kLeftBytes / panel_bytes * kSplitLines, kSplitLines);
-    const int64_t columns = run_length(c_.cols, kRightBytes / panel_bytes * kSplitLines, kSplitLines);
-    bool left_finite = true;
-    for (int64_t j = 0; j < c_.cols; j += columns) {
-      const RightBlock b{b_, k, depth, first_column_ + j, std::min(columns, c_.cols - j)};
-      const bool finite = pack_right(b);
-      for (int64_t i = 0; i < c_.rows; i += rows) {
-        const ConstMatrix a = block_of(a_, i, std::min(rows, c_.rows - i), k, depth);
-        if (j == 0 || rows < c_.rows) {
-          left_finite =
-              kernels_.pack_left({a.data, a.row_stride, a.col_stride, a.rows, depth}, workspace_.left);
-        }
-        const Matrix c = block_of(c_, i, a.rows, j, b.columns);
-        if (!finite || !left_finite) {
-          multiply_plainly(a, b, c, beta);
-          continue;
-        }
-        kernels_.multiply({workspace_.left, workspace_.right, c.data, c.row_stride, c.rows, c.cols,
-                           ceil_div(depth, kSplitDepth), beta != 0});
+  int64_t panel_elements() const { return steps_ * kernels_.step_elements(); }
+  /// Rows or columns whose packed values take `bytes`.
+  int64_t lines_in(int64_t bytes) const { return bytes / (2 * panel_elements()) * kSplitLines; }
+
+  void run_depths(float beta) {
+    const int64_t rows = run_length(c_.rows, lines_in(kFactorBytes), kSplitLines);
+    const int64_t columns = run_length(c_.cols, lines_in(kFactorBytes), kSplitLines);
+    for (int64_t j = 0; j * columns < c_.cols; ++j) {
+      for (int64_t i = 0; i * rows < c_.rows; ++i) {
+        rows_ = Run{0, c_.rows}.part(i, rows);
+        columns_ = Run{0, c_.cols}.part(j, columns);
+        pack(j == 0 || rows < c_.rows, i == 0);
+        multiply(beta);
       }
     }
   }
 
-  /// False where a value has no parts.
-  bool pack_right(const RightBlock& b) {
-    const int64_t panel_elements = ceil_div(b.depth, kSplitDepth) * kernels_.step_elements();
-    bool finite = true;
-    b.for_each_group([&](ConstMatrix group, int64_t first) {
-      const SplitSource source{group.data, group.col_stride, group.row_stride, group.cols, group.rows};
-      finite &= kernels_.pack_right(source, workspace_.right + first / kSplitLines * panel_elements);
-    });
-    return finite;
+  void pack(bool left, bool right) {
+    const int64_t left_tasks = left ? ceil_div(rows_.count, kPackedLines) : 0;
+    const int64_t right_tasks = right ? ceil_div(columns_.count, kPackedLines) : 0;
+    if (left) left_finite_ = true;
+    if (right) right_finite_ = true;
+    parallel_tasks(left_tasks + right_tasks, (left_tasks + right_tasks) * kPackedLines * depths_.count,
+                   [&](int64_t task, int) {
+                     if (task < left_tasks) {
+                       pack_left(task * kPackedLines / kSplitLines, rows_.part(task, kPackedLines));
+                     } else {
+                       task -= left_tasks;
+                       pack_right(task * kPackedLines / kSplitLines, columns_.part(task, kPackedLines));
+                     }
+                   });
   }
 
-  void multiply_plainly(ConstMatrix a, const RightBlock& b, Matrix c, float beta) {
-    b.for_each_group([&](ConstMatrix group, int64_t first) {
-      plain_(a, group, block_of(c, 0, c.rows, first, group.cols), beta);
+  void pack_left(int64_t panel, Run rows) {
+    const ConstMatrix a = block_of(a_, rows.first, rows.count, depths_.first, depths_.count);
+    if (!kernels_.pack_left({a.data, a.row_stride, a.col_stride, a.rows, a.cols},
+                            workspace_.left + panel * panel_elements())) {
+      left_finite_ = false;
+    }
+  }
+
+  void pack_right(int64_t panel, Run columns) {
+    for_each_group(b_, depths_, columns, [&](ConstMatrix group, int64_t column) {
+      if (!kernels_.pack_right({group.data, group.col_stride, group.row_stride, group.cols, group.rows},
+                               workspace_.right + (panel + column / kSplitLines) * panel_elements())) {
+        right_finite_ = false;
+      }
+    });
+  }
+
+  void multiply(float beta) {
+    const int64_t rows = run_length(rows_.count, lines_in(kTaskBytes), kSplitLines);
+    const int64_t down = ceil_div(rows_.count, rows);
+    const int64_t wanted = ceil_div(kTasksPerThread * max_threads(), down);
+    const int64_t columns =
+        run_length(columns_.count, std::max(kLeastColumns, columns_.count / wanted), kSplitLines);
+    const int64_t across = ceil_div(columns_.count, columns);
+    const int64_t work = rows_.count * columns_.count * depths_.count / kProductsPerElement;
+    parallel_tasks(down * across, work, [&](int64_t task, int) {
+      multiply_block(rows_.part(task / across, rows), columns_.part(task % across, columns), beta);
+    });
+  }
+
+  void multiply_block(Run rows, Run columns, float beta) {
+    const Matrix c = block_of(c_, rows.first, rows.count, columns.first, columns.count);
+    if (!left_finite_ || !right_finite_) return multiply_plainly(rows, columns, c, beta);
+    const int64_t row = rows.first - rows_.first, column = columns.first - columns_.first;
+    kernels_.multiply({workspace_.left + row / kSplitLines * panel_elements(),
+                       workspace_.right + column / kSplitLines * panel_elements(), c.data, c.row_stride,
+                       c.rows, c.cols, steps_, beta != 0,
+                       beta == 0 && c_.rows * c_.cols >= kStreamedElements});
+  }
+
+  /// Where a value has no parts.
+  void multiply_plainly(Run rows, Run columns, Matrix c, float beta) {
+    const ConstMatrix a = block_of(a_, rows.first, rows.count, depths_.first, depths_.count);
+    for_each_group(b_, depths_, columns, [&](ConstMatrix group, int64_t column) {
+      plain_(a, group, block_of(c, 0, c.rows, column, group.cols), beta);
     });
   }
 
   ConstMatrix a_;
   const ColumnGroups& b_;
-  int64_t first_column_;
   Matrix c_;
   const SplitKernels& kernels_;
   DenseProduct plain_;
   Workspace& workspace_;
+  // What is packed now.
+  Run depths_{}, rows_{}, columns_{};
+  int64_t steps_ = 0;
+  std::atomic<bool> left_finite_ = true, right_finite_ = true;
 };
-
-/// How many parts c is cut into, down and across.
-struct Grid {
-  int64_t down, across;
-};
-
-/// The cut that leaves the least work to a thread: a panel is packed in about the time of one product of two.
-Grid grid_of(int64_t row_panels, int64_t column_panels, int64_t threads) {
-  Grid best{1, 1};
-  int64_t least = INT64_MAX;
-  for (int64_t down = 1; down <= std::min(threads, row_panels); ++down) {
-    const int64_t across = std::min(threads / down, column_panels);
-    const int64_t rows = ceil_div(row_panels, down), columns = ceil_div(column_panels, across);
-    const int64_t work = rows * columns + rows + columns;
-    if (work < least) {
-      least = work;
-      best = {down, across};
-    }
-  }
-  return best;
-}
-
-/// The lines of part `index` of `parts`, whole panels but for the last.
-struct Range {
-  int64_t first, count;
-};
-Range range_of(int64_t lines, int64_t index, int64_t parts) {
-  const int64_t panels = ceil_div(lines, kSplitLines);
-  const int64_t first = panels * index / parts * kSplitLines;
-  const int64_t last = std::min(lines, panels * (index + 1) / parts * kSplitLines);
-  return {first, last - first};
-}
 
 }  // namespace
 
@@ -199,15 +218,8 @@ void split_gemm(ConstMatrix a, const ColumnGroups& b, Matrix c, float beta, Prec
 #else
   const SplitKernels kernels;
 #endif
-  const Grid grid = grid_of(ceil_div(c.rows, kSplitLines), ceil_div(c.cols, kSplitLines), max_threads());
-  parallel_tasks(grid.down * grid.across, c.rows * c.cols * a.cols, [&](int64_t index, int) {
-    thread_local Workspace workspace;
-    const Range rows = range_of(c.rows, index / grid.across, grid.down);
-    const Range columns = range_of(c.cols, index % grid.across, grid.across);
-    Part part(block_of(a, rows.first, rows.count, 0, a.cols), b, columns.first,
-              block_of(c, rows.first, rows.count, columns.first, columns.count), kernels, plain, workspace);
-    part.multiply(beta);
-  });
+  thread_local Workspace workspace;
+  Product(a, b, c, kernels, plain, workspace).run(beta);
 }
 
 }  // namespace nereus::kernels

@@ -3,6 +3,8 @@
 
 #include <immintrin.h>
 
+#include <cstdint>
+
 namespace nereus::kernels::amx {
 namespace {
 
@@ -211,12 +213,14 @@ void zero_sums() {
   _tile_zero(3);
 }
 
-void store_sums(float* c, int64_t c_bytes) {
-  auto* lower = reinterpret_cast<char*>(c) + kTile * c_bytes;
-  _tile_stored(0, c, c_bytes);
-  _tile_stored(1, c + kTile, c_bytes);
-  _tile_stored(2, lower, c_bytes);
-  _tile_stored(3, lower + kRowBytes, c_bytes);
+/// Sums of a patch as rows of 32 columns.
+void store_sums(float* sums) {
+  constexpr int64_t kSumsBytes = kSplitLines * sizeof(float);
+  float* lower = sums + kTile * kSplitLines;
+  _tile_stored(0, sums, kSumsBytes);
+  _tile_stored(1, sums + kTile, kSumsBytes);
+  _tile_stored(2, lower, kSumsBytes);
+  _tile_stored(3, lower + kTile, kSumsBytes);
 }
 
 /// Tiles 4 and 5 are the left factor's, 6 and 7 the right one's.
@@ -239,19 +243,56 @@ int64_t lesser(int64_t x, int64_t y) {
   return x < y ? x : y;
 }
 
+/// Rows of a patch.
+struct Rows {
+  int64_t first, last;
+};
+
 /// A patch of c, up to 32 rows and columns.
 struct Patch {
-  float* c;
-  int64_t c_stride, rows, columns;
+  float* c = nullptr;
+  int64_t c_stride = 0, rows = 0, columns = 0;
 
-  /// Fetches the part of its rows that falls on a step: tiles are stored a row at a time, and would wait for
-  /// each. To the second level only, as rows a multiple of 4 KiB apart would push each other out of the
-  /// first.
-  void fetch(int64_t step, int64_t steps) const {
-    const int64_t last = rows * (step + 1) / steps;
-    for (int64_t i = rows * step / steps; i < last; ++i) {
+  /// Those of the rows, `share` a step, that fall on this step.
+  Rows share_of(int64_t step, int64_t share) const {
+    return {lesser(step * share, rows), lesser((step + 1) * share, rows)};
+  }
+
+  /// Whether whole lines of the cache are written.
+  bool fills_lines() const {
+    return columns == kSplitLines && c_stride % kTile == 0 && reinterpret_cast<uintptr_t>(c) % kRowBytes == 0;
+  }
+
+  /// To the second level only, as rows a multiple of 4 KiB apart would push each other out of the first.
+  void fetch(Rows part) const {
+    for (int64_t i = part.first; i < part.last; ++i) {
       __builtin_prefetch(c + i * c_stride, 0, 2);
       __builtin_prefetch(c + i * c_stride + columns - 1, 0, 2);
+    }
+  }
+
+  /// Writes rows of sums, [32, 32], past the caches. REQUIRES: fills_lines().
+  void stream(const float* sums, Rows part) const {
+    for (int64_t i = part.first; i < part.last; ++i) {
+      const float* from = sums + i * kSplitLines;
+      _mm512_stream_ps(c + i * c_stride, _mm512_load_ps(from));
+      _mm512_stream_ps(c + i * c_stride + kTile, _mm512_load_ps(from + kTile));
+    }
+  }
+
+  /// Writes rows of sums, or adds them.
+  void put(const float* sums, Rows part, bool add) const {
+    const __mmask16 first = lanes(columns), second = lanes(columns - kTile);
+    for (int64_t i = part.first; i < part.last; ++i) {
+      const float* from = sums + i * kSplitLines;
+      float* to = c + i * c_stride;
+      Floats left = load(from, first), right = load(from + kTile, second);
+      if (add) {
+        left += load(to, first);
+        right += load(to + kTile, second);
+      }
+      _mm512_mask_storeu_ps(to, first, left);
+      _mm512_mask_storeu_ps(to + kTile, second, right);
     }
   }
 };
@@ -271,58 +312,68 @@ struct Next {
 /// Adds the products of parts that fp32 can tell from zero beside the greatest; each time only one factor's
 /// tiles are replaced.
 template <int Parts>
-void add_steps(const uint16_t* left, const uint16_t* right, int64_t steps, const Patch& patch, Next next) {
-  for (int64_t k = 0; k < steps; ++k, left += step_elements<Parts>, right += step_elements<Parts>) {
-    patch.fetch(k, steps);
-    next.fetch(k);
-    load_left(left, 0);
-    if constexpr (Parts == 3) {
-      load_right(right, 2);
-      add_products();
-    }
-    load_right(right, 1);
+[[gnu::always_inline]] inline void add_step(const uint16_t* left, const uint16_t* right) {
+  load_left(left, 0);
+  if constexpr (Parts == 3) {
+    load_right(right, 2);
     add_products();
+  }
+  load_right(right, 1);
+  add_products();
+  if constexpr (Parts == 3) {
     load_left(left, 1);
-    if constexpr (Parts == 3) add_products();
+    add_products();
     load_right(right, 0);
     add_products();
-    if constexpr (Parts == 3) {
-      load_left(left, 2);
-      add_products();
-    }
+    load_left(left, 2);
+    add_products();
     load_left(left, 0);
+    add_products();
+  } else {
+    load_right(right, 0);
+    add_products();
+    load_left(left, 1);
     add_products();
   }
 }
 
-/// Writes sums, [32, 32], to the patch, or adds them.
-void put_sums(const float* sums, const Patch& patch, bool add) {
-  const __mmask16 first = lanes(patch.columns), second = lanes(patch.columns - kTile);
-  for (int64_t i = 0; i < patch.rows; ++i, sums += kSplitLines) {
-    float* c = patch.c + i * patch.c_stride;
-    Floats left = load(sums, first), right = load(sums + kTile, second);
-    if (add) {
-      left += load(c, first);
-      right += load(c + kTile, second);
-    }
-    _mm512_mask_storeu_ps(c, first, left);
-    _mm512_mask_storeu_ps(c + kTile, second, right);
-  }
-}
-
+/// The patches of a block one after the other. While tiles multiply for one, the vector units write the sums
+/// of the one before.
 template <int Parts>
-void multiply_patch(const uint16_t* left, const uint16_t* right, int64_t steps, const Patch& patch, bool add,
-                    Next next) {
-  zero_sums();
-  add_steps<Parts>(left, right, steps, patch, next);
-  if (!add && patch.rows == kSplitLines && patch.columns == kSplitLines) {
-    return store_sums(patch.c, patch.c_stride * 4);
+class Patches {
+ public:
+  explicit Patches(const SplitBlock& block)
+      : block_(block), share_((kSplitLines + block.steps - 1) / block.steps) {}
+
+  void multiply(const uint16_t* left, const uint16_t* right, const Patch& patch, Next next) {
+    zero_sums();
+    for (int64_t k = 0; k < block_.steps; ++k) {
+      add_step<Parts>(left + k * step_elements<Parts>, right + k * step_elements<Parts>);
+      write(before_.share_of(k, share_));
+      if (!block_.streams) patch.fetch(patch.share_of(k, share_));
+      next.fetch(k);
+    }
+    before_ = patch;
+    buffer_ = 1 - buffer_;
+    // Sums start from zero even where c does not: adding each step to a great value would cost bits.
+    store_sums(sums_[buffer_]);
   }
-  // Sums start from zero even where c does not: adding each step to a great value would cost bits.
-  alignas(64) float sums[kSplitLines * kSplitLines];
-  store_sums(sums, kSplitLines * 4);
-  put_sums(sums, patch, add);
-}
+
+  /// Writes the last patch.
+  void finish() const { write({0, before_.rows}); }
+
+ private:
+  void write(Rows part) const {
+    if (block_.streams && before_.fills_lines()) return before_.stream(sums_[buffer_], part);
+    before_.put(sums_[buffer_], part, block_.accumulate);
+  }
+
+  alignas(64) float sums_[2][kSplitLines * kSplitLines];
+  int buffer_ = 0;  ///< that holds the sums of `before_`
+  Patch before_;
+  const SplitBlock& block_;
+  int64_t share_;  ///< rows of a patch for each step
+};
 
 template <int Parts>
 void multiply(const SplitBlock& block) {
@@ -333,17 +384,19 @@ void multiply(const SplitBlock& block) {
   // Each block of rows fetches its share of the right factor's next panel.
   const int64_t blocks = (block.rows + kSplitLines - 1) / kSplitLines;
   const int64_t share = (step_elements<Parts> * 2 / kRowBytes + blocks - 1) / blocks * kRowBytes;
+  Patches<Parts> patches(block);
   for (int64_t j = 0; j < block.columns; j += kSplitLines) {
     for (int64_t i = 0; i < block.rows; i += kSplitLines) {
       const Patch patch{block.c + i * block.c_stride + j, block.c_stride, lesser(kSplitLines, block.rows - i),
                         lesser(kSplitLines, block.columns - j)};
       const uint16_t* right = block.right + j / kSplitLines * panel;
       const auto* next = reinterpret_cast<const char*>(right + panel) + i / kSplitLines * share * block.steps;
-      multiply_patch<Parts>(block.left + i / kSplitLines * panel, right, block.steps, patch, block.accumulate,
-                            {next, share});
+      patches.multiply(block.left + i / kSplitLines * panel, right, patch, {next, share});
     }
   }
+  patches.finish();
   _tile_release();
+  if (block.streams) _mm_sfence();
 }
 
 }  // namespace

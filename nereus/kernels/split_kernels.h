@@ -21,14 +21,16 @@ struct SplitSource {
   int64_t lines, depth;
 };
 
-/// c = left · right, or c += left · right, of packed factors; c is [rows, columns], row-major.
+/// c = left · right, or c += left · right, of packed factors; c is [rows, columns], row-major. What `streams`
+/// is written past the caches: c is too large to be found there later. REQUIRES: not both accumulate and
+/// streams.
 struct SplitBlock {
   const uint16_t* left;
   const uint16_t* right;
   float* c;
   int64_t c_stride, rows, columns;
   int64_t steps;  ///< of depth
-  bool accumulate;
+  bool accumulate, streams;
 };
 
 /// Products of split fp32 values in bf16 tiles (AMX): all products of two parts that count. Serial and

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -237,6 +238,35 @@ TEST_P(SplitGemm, SameBitsForEveryNumberOfThreads) {
   omp_set_num_threads(before);
 }
 #endif
+
+// A result that is too large for the caches is written past them where its lines are whole, and its factors
+// are packed in several blocks; products of some of the rows are neither.
+TEST_P(SplitGemm, LargeResultsHaveTheBitsOfSmallOnes) {
+  constexpr int64_t kRows = 2800, kDepth = 600, kColumns = 416, kSome = 700;
+  RandomStream stream(41, 1);
+  const RandomMatrix a(kRows, kDepth, stream), b(kDepth, kColumns, stream);
+  RandomMatrix expected(kRows, kColumns, stream);
+  for (int64_t i = 0; i < kRows; i += kSome) {
+    split_gemm({&a.values[static_cast<size_t>(i * kDepth)], kSome, kDepth, kDepth, 1}, b.view(),
+               {&expected.at(i, 0), kSome, kColumns, kColumns, 1}, 0, GetParam(), unreachable);
+  }
+  for (const int64_t offset : {0, 1}) {  // in floats, from a line of the cache
+    for (const int64_t gap : {0, 16, 3}) {
+      const int64_t stride = kColumns + gap;
+      std::vector<float> memory(static_cast<size_t>(kRows * stride + 32), -7.0F);
+      void* start = memory.data();
+      size_t space = memory.size() * sizeof(float);
+      std::align(64, sizeof(float), start, space);
+      float* c = static_cast<float*>(start) + offset;
+      split_gemm(a.view(), b.view(), {c, kRows, kColumns, stride, 1}, 0, GetParam(), unreachable);
+      for (int64_t i = 0; i < kRows; ++i) {
+        for (int64_t j = 0; j < kColumns; ++j)
+          ASSERT_EQ(c[i * stride + j], expected.at(i, j)) << i << ", " << j;
+        for (int64_t j = kColumns; j < stride; ++j) ASSERT_EQ(c[i * stride + j], -7.0F) << "written beyond c";
+      }
+    }
+  }
+}
 
 TEST_P(SplitGemm, SeveralThreadsMultiplyAtOnce) {
   RandomStream stream(37, 1);
