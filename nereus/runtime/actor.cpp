@@ -79,6 +79,7 @@ ThreadShares split_threads(int64_t sampler) {
 }
 
 void use_threads(int64_t threads) {
+  (void)at::get_num_threads();  // the first time it takes over what another thread has set
   if (threads > 0) at::set_num_threads(static_cast<int>(threads));
 }
 

@@ -61,6 +61,7 @@ serving::EndpointOptions endpoint_options(const ServeCommand& command, const spe
 /// How the engine gets adapters. Both outlive it.
 serving::AdapterHooks adapter_hooks(const model::Transformer& model, generation::Engine& engine) {
   return {[&](const std::string& name, const std::string& path) -> Result<std::function<void()>> {
+            use_threads(1);  // the loader's; the others are the engine's
             auto adapter = read_packed_adapter(model, path);
             if (!adapter) return pass(adapter);
             int64_t version = serving::version_of(name);
@@ -70,6 +71,27 @@ serving::AdapterHooks adapter_hooks(const model::Transformer& model, generation:
             };
           },
           [&engine](const std::string& name) { engine.remove_policy(name); }};
+}
+
+serving::EngineThreadOptions engine_options(const ServeCommand& command) {
+  serving::EngineThreadOptions options;
+  options.base_name = served_name(command);
+  options.max_requests = static_cast<size_t>(command.max_requests);
+  options.adapter_slots = static_cast<size_t>(command.adapter_slots);
+  options.burst = {.quiet = command.burst_ms / 5000, .most = command.burst_ms / 1000};
+  options.on_start = [threads = command.threads] { use_threads(threads); };
+  return options;
+}
+
+/// On a thread of its own: OpenMP's threads belong to the one that called them and end with it. Beside those
+/// of the engine's they would be more than there are processors, and then OpenMP puts them all to sleep
+/// between two loops.
+Result<Sampler> load(const ServeCommand& command) {
+  const auto work = [&command] {
+    use_threads(command.threads);
+    return load_sampler(sampler_options(command));
+  };
+  return std::async(std::launch::async, work).get();
 }
 
 Status load_adapters(serving::EngineThread& engine, const ServeCommand& command) {
@@ -86,7 +108,6 @@ Status load_adapters(serving::EngineThread& engine, const ServeCommand& command)
 
 Status serve(const ServeCommand& command, std::ostream& out) {
   const Interrupt interrupt;
-  use_threads(command.threads);
   ops::set_matmul_precision(command.matmul_precision);
   auto fingerprint = model_fingerprint(command.model);
   if (!fingerprint) return pass(fingerprint);
@@ -94,16 +115,12 @@ Status serve(const ServeCommand& command, std::ostream& out) {
   if (!tokenizer) return pass(tokenizer);
   auto chat = chat_template(*tokenizer);
   if (!chat) return pass(chat);
-  auto sampler = load_sampler(sampler_options(command));
+  auto sampler = load(command);
   if (!sampler) return pass(sampler);
   const auto options = endpoint_options(command, sampler->source.config(), *tokenizer, *fingerprint);
 
   auto hooks = serving::with_checked_folders(adapter_hooks(*sampler->model, *sampler->engine), *fingerprint);
-  serving::EngineThread engine(std::move(sampler->engine), std::move(hooks),
-                               {options.model_name,
-                                static_cast<size_t>(command.max_requests),
-                                static_cast<size_t>(command.adapter_slots),
-                                {.quiet = command.burst_ms / 5000, .most = command.burst_ms / 1000}});
+  serving::EngineThread engine(std::move(sampler->engine), std::move(hooks), engine_options(command));
   if (auto status = load_adapters(engine, command); !status) return status;
   http::Loop loop;
   serving::Endpoint endpoint(loop, engine, std::move(*tokenizer), std::move(*chat), options);

@@ -196,6 +196,7 @@ void EngineThread::State::settle() {
 }
 
 void EngineThread::State::run() {
+  options.on_start();
   while (true) {
     publish_stats();
     for (const auto& command : computing() ? work.take() : work.wait(options.burst)) command();

@@ -31,6 +31,7 @@ struct EngineThreadOptions {
   /// An idle engine that gets a request waits for those that come with it, since the step that it would
   /// begin with one holds all others up. A busy one takes them all between two steps.
   Burst burst = {.quiet = 0.001, .most = 0.005};
+  std::function<void()> on_start = [] {};  ///< what the engine's thread does before all else
 };
 
 /// Why a request was not served, with the HTTP status that says so.
