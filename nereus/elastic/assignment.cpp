@@ -14,9 +14,10 @@ namespace {
 void add_pairs(const ModelTensors& model, const Lane& from, const Lane& to, PlaceSets& sets,
                std::map<std::pair<int32_t, int32_t>, double>& pairs) {
   std::vector<Cell> cells;
+  Slicer slicer(std::numeric_limits<int64_t>::max(), sets);
   for (int32_t tensor = 0; tensor < model.count(); ++tensor) {
     if (from.of(tensor).empty() || to.of(tensor).empty()) continue;
-    slice(tensor, {from.of(tensor), to.of(tensor), {}}, std::numeric_limits<int64_t>::max(), sets, cells);
+    slicer.slice(tensor, {from.of(tensor), to.of(tensor), {}}, cells);
   }
   for (const Cell& cell : cells) {
     if (cell.sources != 0)
@@ -66,48 +67,56 @@ class BlockAssigner {
   BlockAssigner(const std::vector<double>& overlap, size_t ranks, std::vector<int32_t>& device_of_rank)
       : overlap_(overlap), ranks_(ranks), column_of_(device_of_rank) {}
 
-  void assign(const std::vector<Block>& blocks) const {
+  void assign(const std::vector<Block>& blocks) {
     const size_t n = blocks.size();
     std::vector<double> values(n * n);
+    std::vector<const Within*> within(n * n);
     for (size_t i = 0; i < n; ++i) {
-      for (size_t j = 0; j < n; ++j)
-        values[i * n + j] = value(blocks[i], blocks[j], inner(blocks[i], blocks[j]));
+      for (size_t j = 0; j < n; ++j) {
+        within[i * n + j] = &inner(blocks[i], blocks[j]);
+        values[i * n + j] = within[i * n + j]->value;
+      }
     }
     const auto outer = best_assignment(values, static_cast<int32_t>(n));
     for (size_t i = 0; i < n; ++i) {
       const Block& to = blocks[static_cast<size_t>(outer[i])];
-      const auto within = inner(blocks[i], to);
-      for (size_t k = 0; k < within.size(); ++k) {
-        column_of_[static_cast<size_t>(blocks[i].positions[k])] =
-            to.positions[static_cast<size_t>(within[k])];
-      }
+      const std::vector<int32_t>& best = within[i * n + static_cast<size_t>(outer[i])]->best;
+      for (size_t k = 0; k < best.size(); ++k)
+        column_of_[static_cast<size_t>(blocks[i].positions[k])] = to.positions[static_cast<size_t>(best[k])];
     }
   }
 
  private:
+  /// The ranks of one block on the devices of another.
+  struct Within {
+    std::vector<int32_t> best;
+    double value = 0;
+  };
+
   double at(int32_t rank, int32_t column) const {
     return overlap_[static_cast<size_t>(rank) * ranks_ + static_cast<size_t>(column)];
   }
 
-  std::vector<int32_t> inner(const Block& ranks, const Block& devices) const {
+  /// Worked out once for blocks that hold alike, as most do.
+  const Within& inner(const Block& ranks, const Block& devices) {
     const size_t n = ranks.positions.size();
-    std::vector<double> values(n * n);
-    for (size_t i = 0; i < n; ++i) {
-      for (size_t j = 0; j < n; ++j) values[i * n + j] = at(ranks.positions[i], devices.positions[j]);
+    std::vector<double> values;
+    values.reserve(n * n);
+    for (const int32_t rank : ranks.positions) {
+      for (const int32_t column : devices.positions) values.push_back(at(rank, column));
     }
-    return best_assignment(values, static_cast<int32_t>(n));
-  }
-
-  double value(const Block& ranks, const Block& devices, const std::vector<int32_t>& within) const {
-    double sum = 0;
-    for (size_t k = 0; k < within.size(); ++k)
-      sum += at(ranks.positions[k], devices.positions[static_cast<size_t>(within[k])]);
-    return sum;
+    const auto [found, added] = known_.try_emplace(std::move(values));
+    Within& within = found->second;
+    if (!added) return within;
+    within.best = best_assignment(found->first, static_cast<int32_t>(n));
+    for (size_t k = 0; k < n; ++k) within.value += found->first[k * n + static_cast<size_t>(within.best[k])];
+    return within;
   }
 
   const std::vector<double>& overlap_;
   size_t ranks_;
   std::vector<int32_t>& column_of_;
+  std::map<std::vector<double>, Within> known_;  ///< by overlaps, row by row
 };
 
 }  // namespace
@@ -144,7 +153,7 @@ std::vector<int32_t> assign_devices(const cluster::Cluster& cluster, const plan:
   const auto held = overlap(Places(cluster), job, model, before, placement, sets);
   std::vector<int32_t> columns(n);
   std::iota(columns.begin(), columns.end(), 0);
-  const BlockAssigner assigner(held, n, columns);
+  BlockAssigner assigner(held, n, columns);
   std::vector<Block> left = blocks_of(cluster, placement.devices);
   while (!left.empty()) {
     std::vector<Block> same, other;

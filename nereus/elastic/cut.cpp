@@ -79,12 +79,13 @@ class ModelCutter {
     LaneCells& result = lanes_[static_cast<size_t>(lane)];
     const bool recreate = options_.recreate_weights && lane != LaneKind::optimizer && has_masters();
     const int64_t element = change_.after[lane].element_bytes;
+    Slicer slicer(std::max<int64_t>(1, options_.bundle_bytes / std::max<int64_t>(1, element)), sets_);
     for (int32_t tensor = 0; tensor < change_.tensors.count(); ++tensor) {
       result.begin.push_back(static_cast<int32_t>(result.cells.size()));
       if (change_.after[lane].of(tensor).empty()) continue;
       SliceInput input{.from = change_.valid[lane].of(tensor), .to = change_.after[lane].of(tensor)};
       if (recreate) input.recreate = change_.after[LaneKind::optimizer].of(tensor);
-      slice(tensor, input, std::max<int64_t>(1, options_.bundle_bytes / element), sets_, result.cells);
+      slicer.slice(tensor, input, result.cells);
     }
     result.begin.push_back(static_cast<int32_t>(result.cells.size()));
     for (Cell& cell : result.cells) {

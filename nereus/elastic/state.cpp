@@ -69,22 +69,34 @@ class PlacementHoldings {
   PlaceSets& sets_;
 };
 
+/// The holdings of the entries by tensor, in the order of the entries: of tensor t [begin[t], begin[t + 1]).
+std::vector<Holding> by_tensor(const std::vector<Entry>& entries, std::vector<size_t>& begin) {
+  for (const Entry& entry : entries) ++begin[static_cast<size_t>(entry.tensor) + 1];
+  for (size_t i = 1; i < begin.size(); ++i) begin[i] += begin[i - 1];
+  std::vector<size_t> next = begin;
+  std::vector<Holding> result(entries.size());
+  for (const Entry& entry : entries) result[next[static_cast<size_t>(entry.tensor)]++] = entry.holding;
+  return result;
+}
+
 /// Sorts by tensor and box, and unites the places of equal boxes.
-void gather(std::vector<Entry>& entries, int32_t tensors, Lane& lane, PlaceSets& sets) {
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return a.tensor != b.tensor ? a.tensor < b.tensor : a.holding.box < b.holding.box;
-  });
-  lane.begin.assign(static_cast<size_t>(tensors) + 1, 0);
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const Entry& entry = entries[i];
-    if (i > 0 && entries[i - 1].tensor == entry.tensor && entries[i - 1].holding.box == entry.holding.box) {
-      lane.holdings.back().places = sets.unite(lane.holdings.back().places, entry.holding.places);
-      continue;
+void gather(const std::vector<Entry>& entries, int32_t tensors, Lane& lane, PlaceSets& sets) {
+  std::vector<size_t> begin(static_cast<size_t>(tensors) + 1, 0);
+  std::vector<Holding> all = by_tensor(entries, begin);
+  lane.begin.push_back(0);
+  for (size_t tensor = 0; tensor + 1 < begin.size(); ++tensor) {
+    const std::span<Holding> here(all.data() + begin[tensor], begin[tensor + 1] - begin[tensor]);
+    const auto before = [](const Holding& a, const Holding& b) { return a.box < b.box; };
+    if (!std::is_sorted(here.begin(), here.end(), before)) std::stable_sort(here.begin(), here.end(), before);
+    for (size_t i = 0; i < here.size(); ++i) {
+      if (i > 0 && here[i - 1].box == here[i].box) {
+        lane.holdings.back().places = sets.unite(lane.holdings.back().places, here[i].places);
+      } else {
+        lane.holdings.push_back(here[i]);
+      }
     }
-    lane.holdings.push_back(entry.holding);
-    ++lane.begin[static_cast<size_t>(entry.tensor) + 1];
+    lane.begin.push_back(static_cast<int64_t>(lane.holdings.size()));
   }
-  for (size_t i = 1; i < lane.begin.size(); ++i) lane.begin[i] += lane.begin[i - 1];
 }
 
 /// The lane of a placement, tensors left to be filled in.

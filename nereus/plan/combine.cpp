@@ -98,7 +98,9 @@ class Combiner {
   Combinations run() {
     std::vector<std::vector<State>> models;
     for (const Role role : {Role::actor, Role::critic, Role::reward, Role::reference}) {
-      if (pricing_.job.find(role) != nullptr) models.push_back(states_of(role));
+      if (pricing_.job.find(role) == nullptr) continue;
+      models.push_back(states_of(role));
+      if (models.back().empty()) return {{}, !cut_ && !expired_};
     }
     std::vector<State> others = {empty()};
     for (size_t i = 1; i < models.size(); ++i) {

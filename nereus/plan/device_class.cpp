@@ -1,6 +1,7 @@
 #include "nereus/plan/device_class.h"
 
 #include <algorithm>
+#include <set>
 
 namespace nereus::plan {
 namespace {
@@ -17,47 +18,83 @@ std::vector<int32_t> pipeline_by_device(const GridUse& use, size_t devices) {
   return result;
 }
 
-/// Numbers equal rows alike, in the order in which they first appear.
+/// Numbers devices such that those are told apart which any of the rows added so far tells apart; numbers go
+/// up in the order of the devices.
 class Numbering {
  public:
-  size_t number(const std::vector<double>& row) {
-    return numbers_.try_emplace(row, numbers_.size()).first->second;
+  explicit Numbering(size_t devices) : numbers_(devices, 0) {}
+
+  /// `row`: a number from 0 to below `values` of each device.
+  template <class Row>
+  void refine(size_t values, Row&& row) {
+    std::vector<int32_t> fresh(static_cast<size_t>(count_) * values, -1);
+    count_ = 0;
+    for (size_t device = 0; device < numbers_.size(); ++device) {
+      int32_t& number = fresh[static_cast<size_t>(numbers_[device]) * values + row(device)];
+      if (number < 0) number = count_++;
+      numbers_[device] = number;
+    }
   }
 
+  size_t of(size_t device) const { return static_cast<size_t>(numbers_[device]); }
+
  private:
-  std::map<std::vector<double>, size_t> numbers_;
+  std::vector<int32_t> numbers_;
+  int32_t count_ = 1;
 };
+
+/// Bytes that may be filled beside the context, by device.
+std::vector<double> rooms_of(const cluster::Cluster& cluster, double utilization) {
+  std::vector<double> rooms;
+  for (const cluster::Machine& machine : cluster.machines)
+    rooms.insert(rooms.end(), static_cast<size_t>(machine.devices),
+                 machine.kind.memory * utilization - machine.kind.context);
+  return rooms;
+}
+
+Numbering classes_of(const std::vector<double>& rooms, const std::vector<GridUse>& grids,
+                     const std::vector<std::vector<int32_t>>& by_grid) {
+  Numbering classes(rooms.size());
+  std::vector<double> distinct;
+  for (const double room : rooms)
+    if (std::find(distinct.begin(), distinct.end(), room) == distinct.end()) distinct.push_back(room);
+  classes.refine(distinct.size(), [&](size_t device) {
+    return static_cast<size_t>(std::find(distinct.begin(), distinct.end(), rooms[device]) - distinct.begin());
+  });
+  for (size_t g = 0; g < grids.size(); ++g) {
+    const std::vector<int32_t>& pipeline = by_grid[g];
+    classes.refine(static_cast<size_t>(grids[g].grid->layout.pp) + 1,
+                   [&](size_t device) { return static_cast<size_t>(pipeline[device] + 1); });
+  }
+  return classes;
+}
 
 }  // namespace
 
 DeviceClasses::DeviceClasses(const cluster::Cluster& cluster, const std::vector<GridUse>& grids,
                              double utilization) {
   const std::vector<int32_t> machines = cluster::machine_of_each(cluster);
+  const std::vector<double> rooms = rooms_of(cluster, utilization);
   std::vector<std::vector<int32_t>> by_grid;
   for (const GridUse& use : grids) by_grid.push_back(pipeline_by_device(use, machines.size()));
+  const Numbering classes = classes_of(rooms, grids, by_grid);
   std::vector<std::vector<int32_t>> members(cluster.machines.size());
-  Numbering classes;
-  std::vector<double> row(grids.size() + 1);
   for (size_t device = 0; device < machines.size(); ++device) {
-    const cluster::DeviceKind& kind = cluster.machines[static_cast<size_t>(machines[device])].kind;
-    row[0] = kind.memory * utilization - kind.context;
-    for (size_t g = 0; g < grids.size(); ++g) row[g + 1] = by_grid[g][device];
-    const size_t index = classes.number(row);
+    const size_t index = classes.of(device);
     if (index == room_.size()) {
-      room_.push_back(row[0]);
+      room_.push_back(rooms[device]);
       for (size_t g = 0; g < grids.size(); ++g) pipelines_[grids[g].grid].push_back(by_grid[g][device]);
     }
     std::vector<int32_t>& here = members[static_cast<size_t>(machines[device])];
     here.resize(std::max(here.size(), index + 1));
     ++here[index];
   }
-  Numbering hosts;
+  std::set<std::pair<double, std::vector<int32_t>>> hosts;
   for (size_t machine = 0; machine < members.size(); ++machine) {
     members[machine].resize(room_.size());
-    std::vector<double> host(members[machine].begin(), members[machine].end());
-    host.push_back(cluster.machines[machine].host_memory * utilization);
-    if (hosts.number(host) < host_room_.size()) continue;
-    host_room_.push_back(host.back());
+    const double room = cluster.machines[machine].host_memory * utilization;
+    if (!hosts.emplace(room, members[machine]).second) continue;
+    host_room_.push_back(room);
     host_devices_.push_back(members[machine]);
   }
 }

@@ -54,7 +54,8 @@ std::string to_string(ModelStage what) {
 
 double Lengths::mean_response() const {
   if (responses.empty()) return static_cast<double>(max_response);
-  return std::accumulate(responses.begin(), responses.end(), 0.0) / static_cast<double>(responses.size());
+  const int64_t sum = std::accumulate(responses.begin(), responses.end(), int64_t{0});
+  return static_cast<double>(sum) / static_cast<double>(responses.size());
 }
 
 int32_t Lengths::at(double quantile) const {

@@ -1,7 +1,7 @@
 #include "nereus/plan/link.h"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <limits>
 
 namespace nereus::plan {
@@ -107,15 +107,24 @@ std::vector<Links> links_of(const cluster::Cluster& cluster, const Plan& plan) {
   return links;
 }
 
+namespace {
+
+/// In which every one of the ranks has heard of all others: the logarithm to base 2, rounded up.
+double rounds(int32_t ranks) {
+  return std::bit_width(static_cast<uint32_t>(ranks - 1));
+}
+
+}  // namespace
+
 double all_reduce(const Link& link, int32_t ranks, double bytes) {
   if (ranks < 2) return 0;
-  const double doubling = std::ceil(std::log2(ranks)) * (bytes / link.bandwidth + link.latency);
+  const double doubling = rounds(ranks) * (bytes / link.bandwidth + link.latency);
   return std::min(doubling, 2 * all_gather(link, ranks, bytes));
 }
 
 double all_gather(const Link& link, int32_t ranks, double bytes) {
   if (ranks < 2) return 0;
-  return bytes * (ranks - 1) / ranks / link.bandwidth + std::ceil(std::log2(ranks)) * link.latency;
+  return bytes * (ranks - 1) / ranks / link.bandwidth + rounds(ranks) * link.latency;
 }
 
 }  // namespace nereus::plan

@@ -125,26 +125,20 @@ std::vector<View> views_of(const Relaxation& relaxation, size_t stages, bool rew
 }  // namespace
 
 LowerBound::LowerBound(const std::vector<Choices>& choices, const Job& job, double room)
-    : costs_(choices.size()), least_(choices.size()) {
+    : beyond_(choices.size()) {
   constants_.fill(-std::numeric_limits<double>::infinity());
   const Relaxation relaxation(choices, job, room);
   const std::vector<View> views = views_of(relaxation, choices.size(), job.reward_seconds > 0);
-  for (size_t i = 0; i < choices.size(); ++i) costs_[i].resize(choices[i].options.size());
+  for (size_t i = 0; i < choices.size(); ++i) beyond_[i].resize(choices[i].options.size());
   for (size_t v = 0; v < views.size(); ++v) {
     constants_[v] = relaxation.constant(views[v]);
     for (size_t i = 0; i < choices.size(); ++i) {
+      const double least = relaxation.least(views[v], i);
       for (size_t o = 0; o < choices[i].options.size(); ++o)
-        costs_[i][o][v] = relaxation.cost(views[v], i, o);
-      least_[i][v] = relaxation.least(views[v], i);
-      constants_[v] += least_[i][v];
+        beyond_[i][o][v] = relaxation.cost(views[v], i, o) - least;
+      constants_[v] += least;
     }
   }
-}
-
-LowerBound::Costs LowerBound::beyond(size_t stage, size_t option) const {
-  Costs result = costs_[stage][option];
-  for (size_t v = 0; v < kViews; ++v) result[v] -= least_[stage][v];
-  return result;
 }
 
 }  // namespace nereus::plan

@@ -26,7 +26,7 @@ class LowerBound {
 
   /// What an option, by its place in its stage's choices, costs more than the cheapest of its stage. The
   /// first cost is its time.
-  Costs beyond(size_t stage, size_t option) const;
+  const Costs& beyond(size_t stage, size_t option) const { return beyond_[stage][option]; }
   /// Seconds that combinations take at least whose options cost so much more than the cheapest in all.
   double seconds(const Costs& beyond) const {
     double most = constants_[0] + beyond[0];
@@ -39,9 +39,8 @@ class LowerBound {
  private:
   static constexpr double kSlack = 1 - 1e-12;  ///< sums are rounded
 
-  std::vector<std::vector<Costs>> costs_;  ///< [stages][options]
-  std::vector<Costs> least_;               ///< [stages]
-  Costs constants_{};                      ///< of the cheapest options
+  std::vector<std::vector<Costs>> beyond_;  ///< [stages][options]
+  Costs constants_{};                       ///< of the cheapest options
 };
 
 inline LowerBound::Costs operator+(LowerBound::Costs a, const LowerBound::Costs& b) {

@@ -153,6 +153,7 @@ const StateMaker::ByClass& StateMaker::by_class(const Option& option) {
     bytes.idle[c] = need.idle;
     bytes.running[c] = need.running;
     bytes.there[c] = 1;
+    if (!option.placement.leaves_when_idle) continue;
     for (size_t host = 0; host < bytes.host.size(); ++host)
       bytes.host[host] += classes_.host_devices(host)[c] * (need.weights + need.idle);
   }

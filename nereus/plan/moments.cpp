@@ -114,6 +114,8 @@ std::vector<DevicePeak> moments_of(const cluster::Cluster& cluster, const Job& j
     if (kind == nullptr || (kind != &here && !(here == *kind))) alike.clear();
     kind = &here;
     const auto row = rows.of(device);
+    const bool like_previous = !alike.empty() && std::ranges::equal(row, rows.of(device - 1));
+    if (like_previous && !all) continue;
     const auto [first, added] = alike.try_emplace(row, result.size());
     if (!added && !all) continue;
     size_t copied = first->second;

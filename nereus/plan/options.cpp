@@ -1,6 +1,8 @@
 #include "nereus/plan/options.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "nereus/plan/memory.h"
 #include "nereus/plan/stage_cost.h"
@@ -27,7 +29,9 @@ std::vector<int32_t> micro_batch_sizes(int64_t sequences) {
   return sizes;
 }
 
-std::vector<Need> needs_of(const Job& job, const Placement& placement, const std::vector<RankSize>& sizes) {
+/// By pipeline index; nothing where one of them is more than `largest` bytes by itself.
+std::optional<std::vector<Need>> needs_of(const Job& job, const Placement& placement,
+                                          const std::vector<RankSize>& sizes, double largest) {
   std::vector<Need> needs;
   needs.reserve(sizes.size());
   for (int32_t p = 0; p < placement.layout.pp; ++p) {
@@ -35,13 +39,9 @@ std::vector<Need> needs_of(const Job& job, const Placement& placement, const std
     const double weights = bytes.running[Component::weights];
     needs.push_back({weights, bytes.idle.total() - weights, bytes.running.total() - weights,
                      bytes.running[Component::kv_pool]});
+    if (weights + needs.back().running > largest * (1 + 1e-9)) return std::nullopt;
   }
   return needs;
-}
-
-bool fits_alone(const std::vector<Need>& needs, double largest) {
-  return std::all_of(needs.begin(), needs.end(),
-                     [&](const Need& need) { return need.weights + need.running <= largest * (1 + 1e-9); });
 }
 
 /// Bytes for KV if nothing else were on the roomiest device: an upper bound.
@@ -136,15 +136,15 @@ std::vector<Option> options_on(const Job& job, ModelStage what, const Grid& grid
   // Placements come in pairs: the second differs only in that it leaves when idle.
   for (size_t i = 0; i < placements.size(); i += 2) {
     const Placement &stays = placements[i], &leaves = placements[i + 1];
-    const std::vector<Need> needs = needs_of(job, stays, sizes);
-    if (!fits_alone(needs, largest)) continue;
+    auto needs = needs_of(job, stays, sizes, largest);
+    if (!needs) continue;
     priced += 2;
-    const double pool = what.stage == Stage::generate ? most_kv(needs, largest) : 0;
+    const double pool = what.stage == Stage::generate ? most_kv(*needs, largest) : 0;
     const double seconds =
         stage_cost(job, sequence, sizes, stays, grid.links, pool, calibration, factors).total();
-    const double moves = offload_time(leaves, most_idle(needs), grid.links);
-    options.push_back(made({stays, &grid, needs, 0, 0, seconds}));
-    options.push_back(made({leaves, &grid, needs, 0, 0, seconds + moves}));
+    const double moves = offload_time(leaves, most_idle(*needs), grid.links);
+    options.push_back(made({stays, &grid, *needs, 0, 0, seconds}));
+    options.push_back(made({leaves, &grid, std::move(*needs), 0, 0, seconds + moves}));
   }
   return unbeaten(std::move(options));
 }

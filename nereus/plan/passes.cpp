@@ -89,10 +89,22 @@ double communication_seconds(const Run& run, const RankSize& size) {
                       run.factors.factor(Operation::pipeline_link);
 }
 
+/// Whether a pipeline stage has the same to do as the one before it, as most in the middle have.
+bool like_previous(const std::vector<RankSize>& sizes, size_t p) {
+  if (p == 0) return false;
+  const RankSize &a = sizes[p - 1], &b = sizes[p];
+  return a.layers.count() == b.layers.count() && a.first == b.first && a.last == b.last;
+}
+
 std::vector<StageCost> stage_costs(const Run& run) {
   std::vector<StageCost> costs;
-  for (const RankSize& size : run.sizes)
-    costs.push_back({compute_seconds(run, size), communication_seconds(run, size)});
+  costs.reserve(run.sizes.size());
+  for (size_t p = 0; p < run.sizes.size(); ++p) {
+    if (like_previous(run.sizes, p))
+      costs.push_back(costs.back());
+    else
+      costs.push_back({compute_seconds(run, run.sizes[p]), communication_seconds(run, run.sizes[p])});
+  }
   return costs;
 }
 
@@ -135,8 +147,9 @@ DataSeconds data_seconds(const Run& run, const RankSize& size) {
 double exposed_data_seconds(const Run& run, const StageCost& slowest) {
   if (run.placement.layout.dp < 2) return 0;
   double beside = 0, after = 0;
-  for (const RankSize& size : run.sizes) {
-    const DataSeconds seconds = data_seconds(run, size);
+  for (size_t p = 0; p < run.sizes.size(); ++p) {
+    if (like_previous(run.sizes, p)) continue;
+    const DataSeconds seconds = data_seconds(run, run.sizes[p]);
     beside = std::max(beside, seconds.beside);
     after = std::max(after, seconds.after);
   }

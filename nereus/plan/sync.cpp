@@ -33,15 +33,15 @@ class Holders {
       : ranks_(machines.size(), -1), shares_(cluster.machines.size(), 0) {
     const Layout& layout = placement.layout;
     const int32_t model_ranks = layout.pp * layout.tp;
-    std::vector<std::vector<bool>> seen(cluster.machines.size());
+    std::vector<bool> seen(cluster.machines.size() * static_cast<size_t>(model_ranks), false);
     for (int32_t rank = 0; rank < layout.ranks(); ++rank) {
       const auto device = static_cast<size_t>(placement.devices[static_cast<size_t>(rank)]);
       ranks_[device] = rank;
-      std::vector<bool>& here = seen[static_cast<size_t>(machines[device])];
-      here.resize(static_cast<size_t>(model_ranks));
-      if (here[static_cast<size_t>(rank % model_ranks)]) continue;
-      here[static_cast<size_t>(rank % model_ranks)] = true;
-      shares_[static_cast<size_t>(machines[device])] += 1.0 / model_ranks;
+      const auto machine = static_cast<size_t>(machines[device]);
+      const auto part = machine * static_cast<size_t>(model_ranks) + static_cast<size_t>(rank % model_ranks);
+      if (seen[part]) continue;
+      seen[part] = true;
+      shares_[machine] += 1.0 / model_ranks;
     }
   }
 

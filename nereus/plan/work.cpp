@@ -40,10 +40,12 @@ double in_blocks(double tokens) {
 
 Work work_of(const Lengths& lengths, double sequences) {
   const double prompt = static_cast<double>(lengths.prompt), mean = lengths.mean_response();
-  double squares = 0;
-  for (const int32_t response : lengths.responses) squares += (prompt + response) * (prompt + response);
-  squares = lengths.responses.empty() ? (prompt + mean) * (prompt + mean)
-                                      : squares / static_cast<double>(lengths.responses.size());
+  if (lengths.responses.empty())
+    return {sequences * (prompt + mean), sequences * ((prompt + mean) * (prompt + mean)), sequences * mean};
+  int64_t sum = 0;
+  for (const int32_t response : lengths.responses)
+    sum += (lengths.prompt + response) * (lengths.prompt + response);
+  const double squares = static_cast<double>(sum) / static_cast<double>(lengths.responses.size());
   return {sequences * (prompt + mean), sequences * squares, sequences * mean};
 }
 

@@ -13,7 +13,7 @@ TEST(Slices, AtTheUnionOfBoundaries) {
   const std::vector<Holding> from = {{{0, 6, 0, 4}, a}, {{6, 10, 0, 4}, b}};
   const std::vector<Holding> to = {{{0, 10, 0, 2}, both}, {{0, 10, 2, 3}, a}};
   std::vector<Cell> cells;
-  slice(7, {from, to, {}}, 1000, sets, cells);
+  Slicer(1000, sets).slice(7, {from, to, {}}, cells);
   ASSERT_EQ(cells.size(), 4U);
   EXPECT_EQ(cells[0].box, (Rect{0, 6, 0, 2}));
   EXPECT_EQ(cells[0].tensor, 7);
@@ -30,7 +30,7 @@ TEST(Slices, OverlappingHoldersAreAllNamed) {
   const std::vector<Holding> from = {{{0, 6, 0, 1}, a}, {{4, 10, 0, 1}, b}};  // as copied KV heads are
   const std::vector<Holding> to = {{{3, 8, 0, 1}, sets.add({2})}};
   std::vector<Cell> cells;
-  slice(0, {from, to, {}}, 1000, sets, cells);
+  Slicer(1000, sets).slice(0, {from, to, {}}, cells);
   ASSERT_EQ(cells.size(), 3U);
   EXPECT_EQ(cells[0].sources, a);
   EXPECT_EQ(cells[1].sources, sets.unite(a, b));
@@ -42,11 +42,11 @@ TEST(Slices, NotLargerThanAsked) {
   PlaceSets sets;
   const std::vector<Holding> from = {{{0, 10, 0, 4}, sets.add({0})}}, to = {{{0, 10, 0, 4}, sets.add({1})}};
   std::vector<Cell> cells;
-  slice(0, {from, to, {}}, 12, sets, cells);
+  Slicer(12, sets).slice(0, {from, to, {}}, cells);
   ASSERT_EQ(cells.size(), 4U);
   EXPECT_EQ(cells[3].box, (Rect{9, 10, 0, 4}));
   cells.clear();
-  slice(0, {from, to, {}}, 1, sets, cells);  // whole rows all the same
+  Slicer(1, sets).slice(0, {from, to, {}}, cells);  // whole rows all the same
   EXPECT_EQ(cells.size(), 10U);
 }
 
@@ -54,7 +54,7 @@ TEST(Slices, NobodyHolds) {
   PlaceSets sets;
   const std::vector<Holding> to = {{{0, 2, 0, 2}, sets.add({1})}};
   std::vector<Cell> cells;
-  slice(0, {{}, to, {}}, 100, sets, cells);
+  Slicer(100, sets).slice(0, {{}, to, {}}, cells);
   ASSERT_EQ(cells.size(), 1U);
   EXPECT_EQ(cells[0].sources, 0);
 }
@@ -75,7 +75,7 @@ TEST(Slices, CoverEveryTargetOnce) {
     };
     const auto from = boxes(), to = boxes();
     std::vector<Cell> cells;
-    slice(0, {from, to, {}}, dice.from(1, 9), sets, cells);
+    Slicer(dice.from(1, 9), sets).slice(0, {from, to, {}}, cells);
     std::vector<int32_t> covered(100, 0);
     for (const Cell& cell : cells) {
       for (const auto& [holdings, set] : {std::pair(&from, cell.sources), std::pair(&to, cell.targets)}) {
