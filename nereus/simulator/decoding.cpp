@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <set>
+#include <utility>
 
 namespace nereus::simulator {
 
@@ -61,14 +61,15 @@ class Run {
       tokens += next.context();
       context_ += next.context();
       next.end = now_ + next.response - next.done;
-      running_.insert({next.end, waiting_.front()});
+      const std::pair entry(next.end, waiting_.front());
+      running_.insert(std::ranges::lower_bound(running_, entry, std::greater<>()), entry);
       entered_.push_back(waiting_.front());
       waiting_.pop_front();
     }
     if (tokens > 0) result_.seconds += replica_.prefill(tokens);
   }
 
-  int64_t until_done() const { return running_.begin()->first - now_; }
+  int64_t until_done() const { return running_.back().first - now_; }
 
   /// Iterations for which all running sequences have room.
   int64_t until_full() const {
@@ -98,11 +99,11 @@ class Run {
   }
 
   void finish() {
-    while (!running_.empty() && running_.begin()->first <= now_) {
-      Sequence& sequence = sequences_[running_.begin()->second];
+    while (!running_.empty() && running_.back().first <= now_) {
+      Sequence& sequence = sequences_[running_.back().second];
       sequence.done = sequence.response;
       context_ -= sequence.context();
-      running_.erase(running_.begin());
+      running_.pop_back();
     }
   }
 
@@ -112,7 +113,10 @@ class Run {
       const size_t last = entered_.back();
       entered_.pop_back();
       Sequence& sequence = sequences_[last];
-      if (running_.erase({sequence.end, last}) == 0) continue;
+      const std::pair entry(sequence.end, last);
+      const auto found = std::ranges::lower_bound(running_, entry, std::greater<>());
+      if (found == running_.end() || *found != entry) continue;
+      running_.erase(found);
       sequence.done = static_cast<int32_t>(sequence.response - (sequence.end - now_));
       context_ -= sequence.context();
       waiting_.push_front(last);
@@ -125,7 +129,7 @@ class Run {
   DecodingResult result_;
   std::vector<Sequence> sequences_;
   std::deque<size_t> waiting_;
-  std::set<std::pair<int64_t, size_t>> running_;  ///< by the iteration at which they are done
+  std::vector<std::pair<int64_t, size_t>> running_;  ///< by the iteration at which they are done, last first
   std::vector<size_t> entered_;
   int64_t now_ = 0;     ///< iterations so far
   double context_ = 0;  ///< tokens of KV of the running ones

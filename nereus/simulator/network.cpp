@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <utility>
 
 namespace nereus::simulator {
 
@@ -15,22 +17,41 @@ size_t index(int32_t i) {
   return static_cast<size_t>(i);
 }
 
+/// Lists of indices, one after the other.
+struct Lists {
+  std::vector<size_t> first, values;
+
+  std::span<const size_t> operator[](size_t list) const {
+    return {values.data() + first[list], first[list + 1] - first[list]};
+  }
+};
+
 /// Progressive filling: all unfixed flows share alike; the link (or limit) that binds first fixes its flows.
 /// Set up once for flows of which some, then fewer run. Not thread-safe.
 class Filling {
  public:
   Filling(const std::vector<double>& capacity, const std::vector<Flow>& flows)
-      : capacity_(capacity), flows_(flows), first_(capacity.size() + 1, 0), rates_(flows.size()) {
+      : flows_(flows), rates_(flows.size()) {
+    std::vector<size_t> number(capacity.size(), 0), count;
     for (const Flow& flow : flows)
-      for (const int32_t link : flow.links) ++first_[index(link) + 1];
+      for (const int32_t link : flow.links) ++number[index(link)];
     for (size_t link = 0; link < capacity.size(); ++link) {
-      if (first_[link + 1] > 0) used_.push_back(link);
-      first_[link + 1] += first_[link];
+      if (number[link] == 0) continue;
+      count.push_back(std::exchange(number[link], capacity_.size()));
+      capacity_.push_back(capacity[link]);
     }
-    users_.resize(first_.back());
-    std::vector<size_t> next = first_;
-    for (size_t f = 0; f < flows.size(); ++f)
-      for (const int32_t link : flows[f].links) users_[next[index(link)]++] = f;
+    users_.first.push_back(0);
+    for (const size_t users : count) users_.first.push_back(users_.first.back() + users);
+    users_.values.resize(users_.first.back());
+    std::vector<size_t> next = users_.first;
+    links_.first.push_back(0);
+    for (size_t f = 0; f < flows.size(); ++f) {
+      for (const int32_t link : flows[f].links) {
+        links_.values.push_back(number[index(link)]);
+        users_.values[next[number[index(link)]]++] = f;
+      }
+      links_.first.push_back(links_.values.size());
+    }
   }
 
   /// Rates by flow, of those that run.
@@ -58,12 +79,13 @@ class Filling {
     limited_.clear();
     next_ = 0;
     for (const size_t f : running) {
-      const Flow& flow = flows_[f];
-      for (const int32_t link : flow.links) ++open_[index(link)];
-      if (flow.rate_limit > 0) limited_.push_back(f);
-      rates_[f] = !flow.links.empty() ? kOpen : flow.rate_limit > 0 ? flow.rate_limit : kInfinite;
+      for (const size_t link : links_[f]) ++open_[link];
+      const double limit = flows_[f].rate_limit;
+      if (limit > 0) limited_.push_back(f);
+      rates_[f] = !links_[f].empty() ? kOpen : limit > 0 ? limit : kInfinite;
     }
-    busy_ = used_;
+    busy_.resize(capacity_.size());
+    std::iota(busy_.begin(), busy_.end(), size_t{0});
     std::sort(limited_.begin(), limited_.end(),
               [&](size_t a, size_t b) { return flows_[a].rate_limit < flows_[b].rate_limit; });
   }
@@ -71,9 +93,14 @@ class Filling {
   double share_of(size_t link) const { return std::max(left_[link], 0.0) / static_cast<double>(open_[link]); }
 
   double tightest() {
-    std::erase_if(busy_, [&](size_t link) { return open_[link] == 0; });
     double best = kInfinite;
-    for (const size_t link : busy_) best = std::min(best, share_of(link));
+    size_t kept = 0;
+    for (const size_t link : busy_) {
+      if (open_[link] == 0) continue;
+      busy_[kept++] = link;
+      best = std::min(best, share_of(link));
+    }
+    busy_.resize(kept);
     return best;
   }
 
@@ -82,8 +109,8 @@ class Filling {
   void fix_links(double share) {
     for (const size_t link : busy_) {
       if (open_[link] == 0 || share_of(link) > share * (1 + 1e-9)) continue;
-      for (size_t i = first_[link]; i < first_[link + 1]; ++i)
-        if (rates_[users_[i]] == kOpen) fix(users_[i], share);
+      for (const size_t flow : users_[link])
+        if (rates_[flow] == kOpen) fix(flow, share);
     }
   }
 
@@ -94,18 +121,17 @@ class Filling {
 
   void fix(size_t flow, double rate) {
     rates_[flow] = rate;
-    for (const int32_t link : flows_[flow].links) {
-      left_[index(link)] -= rate;
-      --open_[index(link)];
+    for (const size_t link : links_[flow]) {
+      left_[link] -= rate;
+      --open_[link];
     }
   }
 
-  const std::vector<double>& capacity_;
   const std::vector<Flow>& flows_;
-  std::vector<size_t> first_, users_;  ///< flows of each link, one link's after the other's
-  std::vector<size_t> used_;           ///< links with flows
+  std::vector<double> capacity_;  ///< of the links that flows cross: all others are left out
+  Lists links_, users_;           ///< links of each flow, flows of each link
   std::vector<double> left_;
-  std::vector<size_t> open_;  ///< running flows of each link without a rate yet
+  std::vector<int32_t> open_;  ///< running flows of each link without a rate yet
   std::vector<size_t> busy_, limited_;
   size_t next_ = 0;
   std::vector<double> rates_;

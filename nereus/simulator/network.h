@@ -39,6 +39,7 @@ class Links {
   Flow to_host(int32_t device, double bytes) const;
   Flow from_host(int32_t device, double bytes) const;
   Flow from_storage(int32_t device, double bytes) const;
+  int32_t devices() const { return static_cast<int32_t>(machine_.size()); }
   int32_t machine(int32_t device) const { return machine_[static_cast<size_t>(device)]; }
   bool same_machine(int32_t a, int32_t b) const { return machine(a) == machine(b); }
 

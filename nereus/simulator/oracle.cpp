@@ -62,21 +62,17 @@ Oracle::Case Oracle::case_of(const View& view) const {
 /// Where it takes less than `bound` seconds a step.
 std::optional<Oracle::Priced> Oracle::price(Case& now, const plan::Plan& plan, double bound) const {
   const PlanRun run(quiet_, now.view.cluster, scenario_.job, plan);
-  const auto step_seconds = [&](double sync) {
-    const auto report = run.step(now.batches, now.conditions, sync);
-    return report.out_of_memory ? INFINITY : report.seconds;
-  };
-  // Weight syncs and transitions take longest to work out: what is too slow without them needs neither.
-  const double least = step_seconds(0);
-  if (!std::isfinite(least) || least > bound * (1 + 1e-12)) return std::nullopt;
   auto& sync = now.of(plan).sync;
   if (!sync) sync = run.weight_sync();
-  Priced priced{plan, step_seconds(*sync), 0, 0};
+  const auto report = run.step(now.batches, now.conditions, *sync);
+  if (report.out_of_memory) return std::nullopt;
+  Priced priced{plan, report.seconds, 0, 0};
   const double until_change = timeline_.next_change(now.view.now) - now.view.now;
   const double steps = std::clamp(until_change / priced.step, 1.0,
                                   static_cast<double>(std::max<int64_t>(now.view.steps_left, 1)));
   const auto total = [&](double transition) { return (priced.step * steps + transition) / steps; };
   if (running_ && plan != now.stay) {
+    // What is too slow with the least that a change takes needs no price of its own.
     if (total(quiet_.group_seconds + quiet_.warm_up_seconds) >= bound) return std::nullopt;
     priced.transition = transition_seconds(now, plan);
   }

@@ -14,9 +14,9 @@ class Schedule {
   Schedule(const PipelineWork& work, double hop)
       : work_(work),
         hop_(hop),
-        count_(work.size()),
-        stages_(work.front().size()),
-        forward_(stages_, std::vector<double>(count_, kNotYet)),
+        count_(work.count()),
+        stages_(work.stages()),
+        forward_(stages_ * count_, kNotYet),
         backward_(forward_),
         free_(stages_, 0),
         forwards_(stages_, 0),
@@ -43,31 +43,35 @@ class Schedule {
   bool run_forward(size_t s, size_t k) {
     double ready = 0;
     if (s > 0) {
-      if (forward_[s - 1][k] < 0) return false;
-      ready = forward_[s - 1][k] + hop_;
+      const double before = forward_[at(s - 1, k)];
+      if (before < 0) return false;
+      ready = before + hop_;
     }
-    free_[s] = forward_[s][k] = std::max(ready, free_[s]) + work_[k][s].forward;
+    free_[s] = forward_[at(s, k)] = std::max(ready, free_[s]) + work_.at(k, s).forward;
     ++forwards_[s];
     return true;
   }
 
   bool run_backward(size_t s, size_t k) {
-    double ready = forward_[s][k];
+    double ready = forward_[at(s, k)];
     if (s + 1 < stages_) {
-      if (backward_[s + 1][k] < 0) return false;
-      ready = backward_[s + 1][k] + hop_;
+      const double after = backward_[at(s + 1, k)];
+      if (after < 0) return false;
+      ready = after + hop_;
     }
-    free_[s] = backward_[s][k] = std::max(ready, free_[s]) + work_[k][s].backward;
+    free_[s] = backward_[at(s, k)] = std::max(ready, free_[s]) + work_.at(k, s).backward;
     ++backwards_[s];
     return true;
   }
 
+  size_t at(size_t s, size_t k) const { return s * count_ + k; }
+
   const PipelineWork& work_;
   double hop_;
   size_t count_, stages_;
-  std::vector<std::vector<double>> forward_, backward_;  ///< end of a pass: [stages][micro-batches]
-  std::vector<double> free_;                             ///< end of the stage's last pass
-  std::vector<size_t> forwards_, backwards_;             ///< passes done
+  std::vector<double> forward_, backward_;    ///< end of a pass: [stages][micro-batches]
+  std::vector<double> free_;                  ///< end of the stage's last pass
+  std::vector<size_t> forwards_, backwards_;  ///< passes done
 };
 
 }  // namespace
@@ -77,10 +81,10 @@ std::vector<double> one_forward_one_backward(const PipelineWork& work, double ho
 }
 
 double forward_only(const PipelineWork& work, double hop) {
-  std::vector<double> end(work.front().size(), 0);
-  for (const auto& micro_batch : work)
+  std::vector<double> end(work.stages(), 0);
+  for (size_t k = 0; k < work.count(); ++k)
     for (size_t s = 0; s < end.size(); ++s)
-      end[s] = std::max(end[s], s > 0 ? end[s - 1] + hop : 0) + micro_batch[s].forward;
+      end[s] = std::max(end[s], s > 0 ? end[s - 1] + hop : 0) + work.at(k, s).forward;
   return end.back();
 }
 

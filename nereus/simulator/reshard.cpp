@@ -33,11 +33,10 @@ bool contains(const std::vector<int32_t>& list, int32_t device) {
 /// Collects flows, summed by pair of devices; -1 is the storage.
 class Collector {
  public:
-  explicit Collector(const Links& links) : links_(links) {}
+  explicit Collector(const Links& links) : links_(links), load_(static_cast<size_t>(links.devices()), 0) {}
 
   void send(const Part& source, const Part& target, double bytes) {
-    std::map<int32_t, std::optional<int32_t>> entry;  // by machine: a device that has it there
-    for (const int32_t device : source.holders) entry.try_emplace(links_.machine(device), std::nullopt);
+    std::map<int32_t, std::optional<int32_t>> entry;  // by machine: a device that has got it there
     for (const int32_t device : target.holders) {
       if (contains(source.holders, device)) continue;
       auto& first = entry[links_.machine(device)];
@@ -49,9 +48,12 @@ class Collector {
   }
 
   Reshard take() {
+    std::ranges::stable_sort(sent_, {}, [](const Sent& sent) { return std::pair(sent.from, sent.to); });
     Reshard result;
-    for (const auto& [pair, bytes] : sum_) {
-      const auto [from, to] = pair;
+    for (size_t i = 0; i < sent_.size();) {
+      const auto [from, to, first] = sent_[i];
+      double bytes = first;
+      while (++i < sent_.size() && sent_[i].from == from && sent_[i].to == to) bytes += sent_[i].bytes;
       (from < 0 ? result.stored : result.moved) += bytes;
       result.flows.push_back(from < 0 ? links_.from_storage(to, bytes) : links_.flow(from, to, bytes));
     }
@@ -67,19 +69,26 @@ class Collector {
     int32_t best = -1;
     for (const int32_t holder : source.holders) {
       if (inside && !links_.same_machine(holder, device)) continue;
-      if (best < 0 || load_[holder] < load_[best]) best = holder;
+      if (best < 0 || load(holder) < load(best)) best = holder;
     }
     return best;
   }
 
   void add(int32_t from, int32_t to, double bytes) {
-    sum_[{from, to}] += bytes;
-    load_[from] += bytes;
+    sent_.push_back({from, to, bytes});
+    if (from >= 0) load(from) += bytes;
   }
 
+  double& load(int32_t device) { return load_[static_cast<size_t>(device)]; }
+
+  struct Sent {
+    int32_t from = 0, to = 0;
+    double bytes = 0;
+  };
+
   const Links& links_;
-  std::map<std::pair<int32_t, int32_t>, double> sum_;
-  std::map<int32_t, double> load_;
+  std::vector<Sent> sent_;
+  std::vector<double> load_;  ///< bytes that a device has sent
 };
 
 }  // namespace

@@ -42,7 +42,8 @@ class BatchKernels {
 /// One pass over some of a step's samples: forward, backward, reduction, optimizer.
 class Minibatch {
  public:
-  Minibatch(const StageSetup& setup, const std::vector<double>& slow) : setup_(setup), slow_(slow) {
+  Minibatch(const StageSetup& setup, const std::vector<double>& slow)
+      : setup_(setup), slow_(slow), work_(static_cast<size_t>(setup.stages())) {
     const auto& model = setup.model();
     const double adapter = setup.size().adapter;
     for (int32_t p = 0; p < setup.stages(); ++p)
@@ -99,21 +100,20 @@ class Minibatch {
   }
 
   void run_replica(int32_t d, const std::vector<MicroBatch>& batches) {
-    PipelineWork work;
+    work_.clear();
     double tokens = 0;
     for (const auto& batch : batches) {
       if (batch.work.tokens <= 0) continue;
       tokens += batch.work.tokens;
-      auto& row = work.emplace_back();
-      row.reserve(static_cast<size_t>(setup_.stages()));
       BatchKernels kernels(setup_, batch, world().train_efficiency);
-      for (int32_t p = 0; p < setup_.stages(); ++p) row.push_back(work_of(d, p, batch, kernels));
+      for (int32_t p = 0; p < setup_.stages(); ++p) work_.add(work_of(d, p, batch, kernels));
     }
-    if (work.empty()) return;
-    const auto ends = one_forward_one_backward(work, hop(tokens / static_cast<double>(work.size())));
+    const size_t count = work_.count();
+    if (count == 0) return;
+    const auto ends = one_forward_one_backward(work_, hop(tokens / static_cast<double>(count)));
     for (size_t p = 0; p < ends.size(); ++p) {
       ends_[p] = std::max(ends_[p], ends[p]);
-      last_backward_[p] = std::max(last_backward_[p], work.back()[p].backward);
+      last_backward_[p] = std::max(last_backward_[p], work_.at(count - 1, p).backward);
     }
   }
 
@@ -144,6 +144,7 @@ class Minibatch {
 
   const StageSetup& setup_;
   const std::vector<double>& slow_;
+  PipelineWork work_;                         ///< of the replica at hand
   std::vector<double> trained_;               ///< parameters of a rank, by pipeline stage
   std::vector<double> ends_, last_backward_;  ///< by pipeline stage, of the slowest replica
 };
@@ -161,27 +162,26 @@ double infer_seconds(const StageSetup& setup, const StageBatches& batches, const
   const auto& world = setup.world();
   const double hidden = static_cast<double>(setup.model().config.hidden) * setup.job().weight_bytes;
   double slowest = 0;
+  PipelineWork work(static_cast<size_t>(setup.stages()));
   for (int32_t d = 0; d < setup.replicas(); ++d) {
-    PipelineWork work;
+    work.clear();
     double tokens = 0;
     for (const auto& batch : batches.front()[static_cast<size_t>(d)]) {
       if (batch.work.tokens <= 0) continue;
       tokens += batch.work.tokens;
-      auto& row = work.emplace_back();
-      row.reserve(static_cast<size_t>(setup.stages()));
       BatchKernels kernels(setup, batch, world.infer_efficiency);
       for (int32_t p = 0; p < setup.stages(); ++p) {
         const int32_t group = d * setup.stages() + p;
         const double layer = kernels.layer(group);
         const double head = setup.last(p) ? kernels.head(group) : 0;
         const double links = 2 * setup.axes().tensor.all_reduce(batch.work.tokens * hidden);
-        row.push_back(
+        work.add(
             {(setup.layers(p) * layer + head) * slow[static_cast<size_t>(group)] + setup.layers(p) * links,
              0});
       }
     }
-    if (work.empty()) continue;
-    const double bytes = tokens / static_cast<double>(work.size()) * hidden / setup.placement().layout.tp;
+    if (work.count() == 0) continue;
+    const double bytes = tokens / static_cast<double>(work.count()) * hidden / setup.placement().layout.tp;
     slowest = std::max(slowest, forward_only(work, setup.axes().pipeline.send(bytes)));
   }
   return slowest;
