@@ -108,7 +108,7 @@ class Combiner {
       for (size_t j = i + 1; j < models.size(); ++j) beside_ = beside_ + floor_of(models[j]);
       others = joined(others, models[i], i + 1 == models.size());
     }
-    beside_ = {};
+    drop_slow(models.front(), others);
     for (const State& actor : models.front()) {
       if (actor.least >= bound_) continue;
       for (const State& other : others) {
@@ -156,6 +156,26 @@ class Combiner {
         floor.costs[k] = first ? state.costs[k] : std::min(floor.costs[k], state.costs[k]);
     }
     return floor;
+  }
+
+  /// Leaves only those that are fast enough beside the fastest of the other models.
+  void drop_slow(std::vector<State>& actors, std::vector<State>& others) {
+    for (Turn& turn : fastest_) turn.seconds = std::numeric_limits<double>::infinity();
+    for (const std::vector<State>* states : {&actors, &others}) {
+      for (const State& state : *states) {
+        for (size_t i = 0; i < choices_.size(); ++i) {
+          if (state.options[i] != nullptr)
+            fastest_[i].seconds = std::min(fastest_[i].seconds, state.options[i]->seconds);
+        }
+      }
+    }
+    const Floor beside_actors = floor_of(others), beside_others = floor_of(actors);
+    const auto slow = [&](const State& state) { return least_of(state, empty()) >= bound_; };
+    beside_ = beside_actors;
+    std::erase_if(actors, slow);
+    beside_ = beside_others;
+    std::erase_if(others, slow);
+    beside_ = {};
   }
 
   /// Whether all pairs of the actor's with this state or a later one are too slow: others are in the order of

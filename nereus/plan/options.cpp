@@ -58,12 +58,11 @@ double most_idle(const std::vector<Need>& needs) {
   return most;
 }
 
-/// With the sums over its needs.
-Option made(Option option) {
-  if (!option.placement.leaves_when_idle) option.most_idle = most_idle(option.needs);
-  for (const Need& need : option.needs)
-    option.most_running = std::max(option.most_running, need.weights + need.running);
-  return option;
+/// Bytes of the fullest rank in its turn.
+double most_running(const std::vector<Need>& needs) {
+  double most = 0;
+  for (const Need& need : needs) most = std::max(most, need.weights + need.running);
+  return most;
 }
 
 /// Whether a is at least as good as b in time and in every byte. Both are on one grid.
@@ -78,14 +77,17 @@ bool beats(const Option& a, const Option& b) {
   return true;
 }
 
-/// Keeps the options that no other beats; of equals the first.
+/// Keeps the options that no other beats; of equals the first. Fastest first.
 std::vector<Option> unbeaten(std::vector<Option> options) {
-  std::stable_sort(options.begin(), options.end(),
-                   [](const Option& a, const Option& b) { return a.seconds < b.seconds; });
+  std::vector<Option*> order;
+  order.reserve(options.size());
+  for (Option& option : options) order.push_back(&option);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Option* a, const Option* b) { return a->seconds < b->seconds; });
   std::vector<Option> kept;
-  for (Option& option : options) {
-    if (std::none_of(kept.begin(), kept.end(), [&](const Option& other) { return beats(other, option); }))
-      kept.push_back(std::move(option));
+  for (Option* option : order) {
+    if (std::none_of(kept.begin(), kept.end(), [&](const Option& other) { return beats(other, *option); }))
+      kept.push_back(std::move(*option));
   }
   return kept;
 }
@@ -133,6 +135,7 @@ std::vector<Option> options_on(const Job& job, ModelStage what, const Grid& grid
   const std::vector<Placement> placements = placements_on(job, what, grid);
   const RegimeFactors factors(calibration, regime_of(placements.front()));
   std::vector<Option> options;
+  options.reserve(placements.size());
   // Placements come in pairs: the second differs only in that it leaves when idle.
   for (size_t i = 0; i < placements.size(); i += 2) {
     const Placement &stays = placements[i], &leaves = placements[i + 1];
@@ -142,9 +145,10 @@ std::vector<Option> options_on(const Job& job, ModelStage what, const Grid& grid
     const double pool = what.stage == Stage::generate ? most_kv(*needs, largest) : 0;
     const double seconds =
         stage_cost(job, sequence, sizes, stays, grid.links, pool, calibration, factors).total();
-    const double moves = offload_time(leaves, most_idle(*needs), grid.links);
-    options.push_back(made({stays, &grid, *needs, 0, 0, seconds}));
-    options.push_back(made({leaves, &grid, std::move(*needs), 0, 0, seconds + moves}));
+    const double idle = most_idle(*needs), running = most_running(*needs);
+    const double moves = offload_time(leaves, idle, grid.links);
+    options.push_back({stays, &grid, *needs, idle, running, seconds});
+    options.push_back({leaves, &grid, std::move(*needs), 0, running, seconds + moves});
   }
   return unbeaten(std::move(options));
 }

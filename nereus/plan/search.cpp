@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include "nereus/base/clock.h"
@@ -153,7 +152,6 @@ class Search {
   void consider(const Combinations& combinations) {
     for (const Combination& combination : combinations.best) {
       if (combination.seconds > bound() * (1 + 1e-9)) break;
-      if (!considered_.insert(combination.options).second) continue;
       Plan plan;
       std::vector<Links> links;
       for (const Option* option : combination.options) {
@@ -349,7 +347,6 @@ class Search {
   Stopwatch watch_;
   std::vector<std::unique_ptr<Offers>> pools_;  ///< the first is all devices
   SyncTimes syncs_;
-  std::set<std::vector<const Option*>> considered_;
   Pricing pricing_;
   SearchResult result_;
 };

@@ -34,6 +34,10 @@ Answer Oracle::out_of_memory(const View& view, const OutOfMemory& /*what*/) {
 
 Oracle::Known& Oracle::Case::of(const plan::Plan& plan) {
   auto state = plan::state_of(plan);
+  for (auto& placement : state.placements) {
+    placement.leaves_when_idle = false;           // what leaves is sent from where it ran
+    if (placement.zero == 2) placement.zero = 1;  // gradients are not sent
+  }
   const auto found = std::ranges::find(known, state, &Known::state);
   return found != known.end() ? *found : known.emplace_back(Known{std::move(state), {}, {}});
 }
