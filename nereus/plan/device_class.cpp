@@ -10,10 +10,12 @@ namespace {
 std::vector<int32_t> pipeline_by_device(const GridUse& use, size_t devices) {
   const Grid& grid = *use.grid;
   std::vector<int32_t> result(devices, -1);
-  for (size_t rank = 0; rank < grid.devices.size(); ++rank) {
-    const int32_t index = static_cast<int32_t>(rank) / grid.layout.tp % grid.layout.pp;
-    result[static_cast<size_t>(grid.devices[rank])] =
-        use.first_alike.empty() ? index : use.first_alike[static_cast<size_t>(index)];
+  auto device = grid.devices.begin();
+  for (int32_t data = 0; data < grid.layout.dp; ++data) {
+    for (int32_t p = 0; p < grid.layout.pp; ++p) {
+      const int32_t index = use.first_alike.empty() ? p : use.first_alike[static_cast<size_t>(p)];
+      for (int32_t t = 0; t < grid.layout.tp; ++t) result[static_cast<size_t>(*device++)] = index;
+    }
   }
   return result;
 }

@@ -1,7 +1,6 @@
 #include "nereus/plan/options.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "nereus/plan/memory.h"
@@ -29,19 +28,18 @@ std::vector<int32_t> micro_batch_sizes(int64_t sequences) {
   return sizes;
 }
 
-/// By pipeline index; nothing where one of them is more than `largest` bytes by itself.
-std::optional<std::vector<Need>> needs_of(const Job& job, const Placement& placement,
-                                          const std::vector<RankSize>& sizes, double largest) {
-  std::vector<Need> needs;
-  needs.reserve(sizes.size());
+/// What the ranks need, by pipeline index. False where one of them is more than `largest` bytes by itself.
+bool needs_of(const Job& job, const Placement& placement, const std::vector<RankSize>& sizes, double largest,
+              std::vector<Need>& needs) {
+  needs.clear();
   for (int32_t p = 0; p < placement.layout.pp; ++p) {
     const Footprint bytes = footprint(job, placement, p, sizes[static_cast<size_t>(p)]);
     const double weights = bytes.running[Component::weights];
     needs.push_back({weights, bytes.idle.total() - weights, bytes.running.total() - weights,
                      bytes.running[Component::kv_pool]});
-    if (weights + needs.back().running > largest * (1 + 1e-9)) return std::nullopt;
+    if (weights + needs.back().running > largest * (1 + 1e-9)) return false;
   }
-  return needs;
+  return true;
 }
 
 /// Bytes for KV if nothing else were on the roomiest device: an upper bound.
@@ -136,19 +134,19 @@ std::vector<Option> options_on(const Job& job, ModelStage what, const Grid& grid
   const RegimeFactors factors(calibration, regime_of(placements.front()));
   std::vector<Option> options;
   options.reserve(placements.size());
+  std::vector<Need> needs;
   // Placements come in pairs: the second differs only in that it leaves when idle.
   for (size_t i = 0; i < placements.size(); i += 2) {
     const Placement &stays = placements[i], &leaves = placements[i + 1];
-    auto needs = needs_of(job, stays, sizes, largest);
-    if (!needs) continue;
+    if (!needs_of(job, stays, sizes, largest, needs)) continue;
     priced += 2;
-    const double pool = what.stage == Stage::generate ? most_kv(*needs, largest) : 0;
+    const double pool = what.stage == Stage::generate ? most_kv(needs, largest) : 0;
     const double seconds =
         stage_cost(job, sequence, sizes, stays, grid.links, pool, calibration, factors).total();
-    const double idle = most_idle(*needs), running = most_running(*needs);
+    const double idle = most_idle(needs), running = most_running(needs);
     const double moves = offload_time(leaves, idle, grid.links);
-    options.push_back({stays, &grid, *needs, idle, running, seconds});
-    options.push_back({leaves, &grid, std::move(*needs), 0, running, seconds + moves});
+    options.push_back({stays, &grid, needs, idle, running, seconds});
+    options.push_back({leaves, &grid, needs, 0, running, seconds + moves});
   }
   return unbeaten(std::move(options));
 }

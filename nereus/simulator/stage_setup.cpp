@@ -5,13 +5,13 @@
 
 namespace nereus::simulator {
 
-StageSetup::StageSetup(const WorldOptions& world, const Links& links, const cluster::Cluster& cluster,
+StageSetup::StageSetup(const WorldOptions& world, const Axes& axes, const cluster::Cluster& cluster,
                        const plan::Job& job, const plan::Placement& placement)
     : world_(world),
       job_(&job),
       placement_(&placement),
       model_(job.find(placement.what.role)),
-      axes_(axes_of(links, world, placement)),
+      axes_(axes),
       size_(size_of(*model_)) {
   const auto& layout = placement.layout;
   for (int32_t p = 0; p < layout.pp; ++p)

@@ -18,7 +18,8 @@ namespace nereus::simulator {
 /// Immutable.
 class StageSetup {
  public:
-  StageSetup(const WorldOptions& world, const Links& links, const cluster::Cluster& cluster,
+  /// `axes`: axes_of the placement.
+  StageSetup(const WorldOptions& world, const Axes& axes, const cluster::Cluster& cluster,
              const plan::Job& job, const plan::Placement& placement);
 
   const WorldOptions& world() const { return world_; }

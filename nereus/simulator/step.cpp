@@ -44,7 +44,7 @@ class PlanRun::State {
         links_(cluster_, world.link_efficiency, world.network_efficiency, world.storage_gb_s * 1e9),
         memory_(world_, cluster_, job_, plan_) {
     for (const auto& placement : plan_.placements)
-      setups_.emplace_back(world_, links_, cluster_, job_, placement);
+      setups_.emplace_back(world_, axes(placement), cluster_, job_, placement);
   }
 
   const plan::Plan& plan() const { return plan_; }
@@ -90,6 +90,15 @@ class PlanRun::State {
     std::vector<double> free;
     double synced = 0, generated = 0, scored = 0, trained = 0;
   };
+
+  /// Worked out once for placements in the same layout on the same devices.
+  Axes axes(const plan::Placement& placement) const {
+    for (const auto& setup : setups_) {
+      const auto& known = setup.placement();
+      if (known.layout == placement.layout && known.devices == placement.devices) return setup.axes();
+    }
+    return axes_of(links_, world_, placement);
+  }
 
   double ready(const Clock& clock, const StageSetup& setup) const {
     double start = 0;
