@@ -127,18 +127,24 @@ class Scheduler {
   void transfer(int32_t index) {
     const auto first = static_cast<size_t>(routes_.begin[static_cast<size_t>(index)]);
     const auto count = static_cast<size_t>(routes_.begin[static_cast<size_t>(index) + 1]) - first;
-    std::vector<uint32_t> sorted(count);
-    for (size_t i = 0; i < count; ++i) sorted[i] = static_cast<uint32_t>(i);
-    const auto key = [&](uint32_t i) {
+    std::vector<std::tuple<int32_t, int32_t, int32_t, uint32_t>> keys;
+    keys.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
       const Hop& hop = routes_.hops[first + i];
-      return std::tuple(hop.depth, hop.target, hop.source);
+      keys.emplace_back(hop.depth, hop.target, hop.source, static_cast<uint32_t>(i));
+    }
+    std::sort(keys.begin(), keys.end());
+    std::vector<uint32_t> sorted;
+    sorted.reserve(count);
+    for (const auto& [depth, target, source, i] : keys) sorted.push_back(i);
+    const auto key = [&](size_t i) {
+      const auto& [depth, target, source, hop] = keys[i];
+      return std::tie(depth, target, source);
     };
-    std::sort(sorted.begin(), sorted.end(),
-              [&](uint32_t a, uint32_t b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
     hop_node_.assign(count, -1);
     for (size_t i = 0; i < count;) {
       size_t end = i + 1;
-      while (end < count && key(sorted[end]) == key(sorted[i])) ++end;
+      while (end < count && key(end) == key(i)) ++end;
       add_transfer(index, {&routes_.hops[first], count}, {&sorted[i], end - i});
       i = end;
     }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "nereus/plan/time.h"
@@ -7,11 +8,17 @@ namespace {
 
 double value_of(const std::map<std::pair<Operation, std::string>, double>& values, Operation operation,
                 const std::string& regime, double otherwise) {
-  if (values.empty()) return otherwise;
-  auto found = values.find({operation, regime});
-  if (found == values.end()) found = values.find({operation, regime.substr(0, regime.find('/'))});
-  if (found == values.end()) found = values.find({operation, ""});
-  return found == values.end() ? otherwise : found->second;
+  std::pair<Operation, std::string> key{operation, ""};
+  const auto first = values.lower_bound(key);  // of the operation: that of all roles comes before the others
+  if (first == values.end() || first->first.first != operation) return otherwise;
+  key.second = regime;
+  auto found = values.find(key);
+  if (found == values.end()) {
+    key.second.resize(std::min(regime.find('/'), regime.size()));
+    found = values.find(key);
+  }
+  if (found != values.end()) return found->second;
+  return first->first.second.empty() ? first->second : otherwise;
 }
 
 }  // namespace
