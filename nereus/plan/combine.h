@@ -35,6 +35,9 @@ struct Pricing {
   std::function<bool()> expired;  ///< whether to stop with the best so far
 };
 
+/// Seconds in which what the training of `from` has changed reaches `to`, another stage of the model.
+double sync_seconds(const Pricing& pricing, const Option& from, const Option& to);
+
 struct Combinations {
   std::vector<Combination> best;  ///< fastest first
   bool complete = true;           ///< nothing was left out for want of time or room

@@ -115,25 +115,25 @@ void Front::add(State state) {
   measures_.push_back(std::move(measure));
 }
 
-double StateMaker::sync(const Option& from, const Option& to) {
+double sync_seconds(const Pricing& pricing, const Option& from, const Option& to) {
   if (from.shares_weights(to)) return 0;
   const auto key = std::make_tuple(from.grid, from.shards_weights(), to.grid, to.placement.what.role);
-  const auto [found, added] = pricing_.syncs.try_emplace(key, 0);
+  const auto [found, added] = pricing.syncs.try_emplace(key, 0);
   if (added) {
     found->second =
-        sync_time(pricing_.cluster, pricing_.job, placement_of(from), placement_of(to), pricing_.calibration);
+        sync_time(pricing.cluster, pricing.job, placement_of(from), placement_of(to), pricing.calibration);
   }
   return found->second;
 }
 
-double StateMaker::sync(const std::vector<const Option*>& options) {
+double StateMaker::sync(const std::vector<const Option*>& options) const {
   const auto train = std::find_if(options.begin(), options.end(), [](const Option* o) {
     return o != nullptr && o->placement.what.stage == Stage::train;
   });
   if (train == options.end()) return 0;
   double seconds = 0;
   for (const Option* option : options) {
-    if (option != nullptr && option != *train) seconds += sync(**train, *option);
+    if (option != nullptr && option != *train) seconds += sync_seconds(pricing_, **train, *option);
   }
   return seconds;
 }

@@ -62,7 +62,7 @@ class StateMaker {
   /// Whether the two fit together as far as they go.
   bool has_room(const State& a, const State& b) const;
   /// Seconds in which what the model's training has changed reaches its other stages.
-  double sync(const std::vector<const Option*>& options);
+  double sync(const std::vector<const Option*>& options) const;
   /// Of the options of one model, by stage of the job; nothing where they do not fit.
   std::optional<State> make(std::vector<const Option*> options);
 
@@ -76,7 +76,6 @@ class StateMaker {
   /// Bytes by class while `running` runs (null: while none does); classes where it has no device count 0.
   std::vector<double> bytes_during(const std::vector<const Option*>& options, const Option* running);
   std::vector<double> host_bytes(const std::vector<const Option*>& options);
-  double sync(const Option& from, const Option& to);
 
   const Pricing& pricing_;
   const DeviceClasses& classes_;

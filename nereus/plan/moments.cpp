@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <span>
 
@@ -8,6 +9,8 @@
 
 namespace nereus::plan {
 namespace {
+
+constexpr size_t kMostStages = 32;  ///< of a plan
 
 /// A placement with what all its ranks hold.
 struct Held {
@@ -46,10 +49,13 @@ class Rows {
   Rows(const Plan& plan, int32_t devices)
       : width_(plan.placements.size()), indices_(static_cast<size_t>(devices) * width_, -1) {
     for (size_t i = 0; i < width_; ++i) {
-      const Placement& placement = plan.placements[i];
-      for (size_t rank = 0; rank < placement.devices.size(); ++rank)
-        indices_[static_cast<size_t>(placement.devices[rank]) * width_ + i] =
-            static_cast<int32_t>(rank) / placement.layout.tp % placement.layout.pp;
+      const Layout& layout = plan.placements[i].layout;
+      auto device = plan.placements[i].devices.begin();
+      for (int32_t data = 0; data < layout.dp; ++data) {
+        for (int32_t p = 0; p < layout.pp; ++p) {
+          for (int32_t t = 0; t < layout.tp; ++t) indices_[static_cast<size_t>(*device++) * width_ + i] = p;
+        }
+      }
     }
   }
 
@@ -69,7 +75,7 @@ struct Before {
 /// All that is on a device while `running` runs.
 Ledger ledger_of(const std::vector<Held>& held, std::span<const int32_t> row, size_t running) {
   Ledger result;
-  std::vector<double> weights(held.size(), 0);
+  std::array<double, kMostStages> weights{};  // of each copy
   for (size_t i = 0; i < row.size(); ++i) {
     const Held& here = held[i];
     if (row[i] < 0 || (i != running && here.placement->leaves_when_idle)) continue;
@@ -80,7 +86,7 @@ Ledger ledger_of(const std::vector<Held>& held, std::span<const int32_t> row, si
     ledger[Component::weights] = 0;
     result += ledger;
   }
-  for (const double copy : weights) result[Component::weights] += copy;
+  for (size_t i = 0; i < held.size(); ++i) result[Component::weights] += weights[i];
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "nereus/plan/scale.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -96,8 +97,14 @@ std::optional<Plan> best_variant(const cluster::Cluster& cluster, const Job& job
   std::optional<Plan> best;
   double seconds = 0;
   const std::vector<Links> links = links_of(cluster, plan);
+  std::map<std::vector<bool>, double> syncs;  // by which placements shard their weights: variants differ in
+                                              // no more that matters to them
   const auto consider = [&](const Plan& candidate) {
-    const auto time = predict_if_fits(cluster, job, candidate, links, calibration);
+    std::vector<bool> sharded;
+    for (const Placement& placement : candidate.placements) sharded.push_back(placement.zero >= 3);
+    const auto [sync, added] = syncs.try_emplace(std::move(sharded), 0);
+    if (added) sync->second = weight_sync_time(cluster, job, candidate, calibration);
+    const auto time = predict_if_fits(cluster, job, candidate, links, sync->second, calibration);
     if (!time || (best && time->total >= seconds)) return;
     best = candidate;
     seconds = time->total;

@@ -133,14 +133,27 @@ class Search {
       if (current.placements[i].what != stages_[i]) return;
       if (std::any_of(used.begin(), used.end(), [&](int32_t d) { return d < 0 || d >= devices; })) return;
     }
-    consider(current, links_of(cluster_, current));
+    consider(current, links_of(cluster_, current), weight_sync_time(cluster_, job_, current, calibration_));
+  }
+
+  double weight_sync(const std::vector<const Option*>& options) {
+    double seconds = 0;
+    for (const Option* from : options) {
+      if (from->placement.what.stage != Stage::train) continue;
+      for (const Option* to : options) {
+        const ModelStage what = to->placement.what;
+        if (what.role == from->placement.what.role && what.stage != Stage::train)
+          seconds += sync_seconds(pricing_, *from, *to);
+      }
+    }
+    return seconds;
   }
 
   /// Keeps the plan if it fits and is among the best.
-  void consider(Plan plan, const std::vector<Links>& links) {
+  void consider(Plan plan, const std::vector<Links>& links, double weight_sync) {
     std::vector<Candidate>& best = result_.best;
     if (std::any_of(best.begin(), best.end(), [&](const Candidate& c) { return c.plan == plan; })) return;
-    auto time = predict_if_fits(cluster_, job_, plan, links, calibration_);
+    auto time = predict_if_fits(cluster_, job_, plan, links, weight_sync, calibration_);
     if (!time) return;
     const auto place =
         std::upper_bound(best.begin(), best.end(), time->total,
@@ -158,7 +171,7 @@ class Search {
         plan.placements.push_back(placement_of(*option));
         links.push_back(option->grid->links);
       }
-      consider(std::move(plan), links);
+      consider(std::move(plan), links, weight_sync(combination.options));
     }
   }
 

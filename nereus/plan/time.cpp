@@ -50,19 +50,6 @@ double kv_pool_of(const std::vector<DevicePeak>& moments, ModelStage what) {
   return std::max(0.0, least);
 }
 
-double all_syncs(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
-                 const Calibration& calibration) {
-  double seconds = 0;
-  for (const Placement& from : plan.placements) {
-    if (from.what.stage != Stage::train) continue;
-    for (const Placement& to : plan.placements) {
-      if (to.what.role == from.what.role && to.what.stage != Stage::train)
-        seconds += sync_time(cluster, job, from, to, calibration);
-    }
-  }
-  return seconds;
-}
-
 }  // namespace
 
 std::string_view name_of(Bound bound) {
@@ -83,6 +70,19 @@ const StageTime* StepTime::find(ModelStage what) const {
   const auto found =
       std::find_if(stages.begin(), stages.end(), [&](const StageTime& s) { return s.what == what; });
   return found == stages.end() ? nullptr : &*found;
+}
+
+double weight_sync_time(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
+                        const Calibration& calibration) {
+  double seconds = 0;
+  for (const Placement& from : plan.placements) {
+    if (from.what.stage != Stage::train) continue;
+    for (const Placement& to : plan.placements) {
+      if (to.what.role == from.what.role && to.what.stage != Stage::train)
+        seconds += sync_time(cluster, job, from, to, calibration);
+    }
+  }
+  return seconds;
 }
 
 double offload_time(const Placement& placement, double bytes, const Links& links) {
@@ -120,9 +120,8 @@ StageTime stage_time(const cluster::Cluster& cluster, const Job& job, const Plac
 
 namespace {
 
-StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
-                 const std::vector<Links>& links, const Calibration& calibration,
-                 const std::vector<DevicePeak>& all) {
+StepTime predict(const Job& job, const Plan& plan, const std::vector<Links>& links, double weight_sync,
+                 const Calibration& calibration, const std::vector<DevicePeak>& all) {
   const std::vector<uint32_t> conflicts = conflicts_of(plan);
   StepTime step;
   step.reward = job.reward_seconds;
@@ -134,7 +133,7 @@ StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& pl
     step.offload += step.stages.back().offload;
     turns.push_back({placement.what, step.stages.back().total(), conflicts[i]});
   }
-  step.weight_sync = all_syncs(cluster, job, plan, calibration);
+  step.weight_sync = weight_sync;
   step.total = course(turns, job.reward_seconds, job.asynchronous) + step.weight_sync;
   return step;
 }
@@ -143,15 +142,16 @@ StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& pl
 
 StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
                  const Calibration& calibration) {
-  return predict(cluster, job, plan, links_of(cluster, plan), calibration,
-                 distinct_moments(cluster, job, plan));
+  return predict(job, plan, links_of(cluster, plan), weight_sync_time(cluster, job, plan, calibration),
+                 calibration, distinct_moments(cluster, job, plan));
 }
 
 std::optional<StepTime> predict_if_fits(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
-                                        const std::vector<Links>& links, const Calibration& calibration) {
+                                        const std::vector<Links>& links, double weight_sync,
+                                        const Calibration& calibration) {
   const std::vector<DevicePeak> all = distinct_moments(cluster, job, plan);
   if (!fits(cluster, job, plan, all)) return std::nullopt;
-  return predict(cluster, job, plan, links, calibration, all);
+  return predict(job, plan, links, weight_sync, calibration, all);
 }
 
 }  // namespace nereus::plan

@@ -98,9 +98,13 @@ std::string regime_of(const Placement& placement);
 /// REQUIRES: the plan fits (check_memory).
 StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
                  const Calibration& calibration);
-/// The same with the links of every placement known; nothing where the plan does not fit.
+/// The same with the links of every placement and the weight sync known; nothing where the plan does not fit.
 std::optional<StepTime> predict_if_fits(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
-                                        const std::vector<Links>& links, const Calibration& calibration);
+                                        const std::vector<Links>& links, double weight_sync,
+                                        const Calibration& calibration);
+/// Seconds of all weight syncs of a step, one after the other.
+double weight_sync_time(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
+                        const Calibration& calibration);
 /// One model-stage alone. `kv_pool_bytes`: of generation, on its fullest device; others ignore it.
 StageTime stage_time(const cluster::Cluster& cluster, const Job& job, const Placement& placement,
                      double kv_pool_bytes, const Calibration& calibration);

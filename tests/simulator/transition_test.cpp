@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "nereus/simulator/step.h"
 #include "tests/simulator/small_world.h"
 
 namespace nereus::simulator {
@@ -36,6 +37,27 @@ TEST(Transition, SamePlanMovesNothing) {
   const auto report = c.run({&plan, &plan, {}, false});
   EXPECT_EQ(report.moved + report.stored, 0);
   EXPECT_LT(report.seconds, 3);
+}
+
+// What the oracle works out once for several plans.
+TEST(Transition, WhatLeavesAndShardsOfGradientsDoNotMatter) {
+  const Case c;
+  const auto from = plan_of(c.job, {4, 2, 2});
+  auto to = plan_of(c.job, {8, 1, 2}), other = to;
+  for (auto& placement : other.placements) {
+    placement.leaves_when_idle = true;
+    placement.micro_batch = 1;
+    if (placement.what.stage == plan::Stage::train) placement.zero = 2;
+  }
+  for (auto* plan : {&to, &other})
+    for (auto& placement : plan->placements)
+      if (placement.what.stage == plan::Stage::generate) placement.layout = {16, 1, 1};
+  EXPECT_EQ(c.run({&from, &to, {}, false}).seconds, c.run({&from, &other, {}, false}).seconds);
+  const auto sync = [&](const plan::Plan& plan) {
+    return PlanRun(c.world, c.cluster, c.job, plan).weight_sync();
+  };
+  EXPECT_GT(sync(to), 0);
+  EXPECT_EQ(sync(to), sync(other));
 }
 
 TEST(Transition, OtherLayoutIsPricedByTheLinks) {
