@@ -39,7 +39,7 @@ Oracle::Known& Oracle::Case::of(const plan::Plan& plan) {
     if (placement.zero == 2) placement.zero = 1;  // gradients are not sent
   }
   const auto found = std::ranges::find(known, state, &Known::state);
-  return found != known.end() ? *found : known.emplace_back(Known{std::move(state), {}, {}});
+  return found != known.end() ? *found : known.emplace_back(Known{std::move(state), {}});
 }
 
 /// In the middle of the time until the next look.
@@ -66,7 +66,7 @@ Oracle::Case Oracle::case_of(const View& view) const {
 /// Where it takes less than `bound` seconds a step.
 std::optional<Oracle::Priced> Oracle::price(Case& now, const plan::Plan& plan, double bound) const {
   const PlanRun run(quiet_, now.view.cluster, scenario_.job, plan);
-  auto& sync = now.of(plan).sync;
+  auto& sync = proposals_.weight_sync(now.view.cluster.machines.size(), now.of(plan).state);
   if (!sync) sync = run.weight_sync();
   const auto report = run.step(now.batches, now.conditions, *sync);
   if (report.out_of_memory) return std::nullopt;

@@ -35,7 +35,7 @@ class Oracle final : public Policy {
   /// What plans with the same state have in common.
   struct Known {
     plan::Plan state;
-    std::optional<double> sync, transition;  ///< seconds
+    std::optional<double> transition;  ///< seconds
   };
 
   /// What all plans of one decision have in common.

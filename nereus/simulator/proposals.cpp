@@ -28,6 +28,13 @@ const std::vector<plan::Plan>& Proposals::of(const cluster::Cluster& cluster, in
   return found->second;
 }
 
+std::optional<double>& Proposals::weight_sync(size_t machines, const plan::Plan& state) {
+  auto& known = syncs_[machines];
+  for (auto& [plan, seconds] : known)
+    if (plan == state) return seconds;
+  return known.emplace_back(state, std::nullopt).second;
+}
+
 std::vector<plan::Plan> Proposals::search(const cluster::Cluster& cluster,
                                           const plan::Lengths& lengths) const {
   plan::Job job = scenario_.job;

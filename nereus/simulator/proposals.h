@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,9 @@ class Proposals {
 
   /// On the devices of `cluster`, some of the scenario's machines, for the lengths of `step`.
   const std::vector<plan::Plan>& of(const cluster::Cluster& cluster, int64_t step);
+  /// Seconds of a weight sync on so many machines, by what of a plan matters to it: nothing until they are
+  /// filled in.
+  std::optional<double>& weight_sync(size_t machines, const plan::Plan& state);
   const LengthCurve& curve() const { return curve_; }
 
  private:
@@ -30,6 +35,7 @@ class Proposals {
   const Scenario& scenario_;
   const LengthCurve& curve_;
   std::map<std::pair<size_t, const LengthStep*>, std::vector<plan::Plan>> known_;  ///< by machines, lengths
+  std::map<size_t, std::deque<std::pair<plan::Plan, std::optional<double>>>> syncs_;  ///< by machines
 };
 
 }  // namespace nereus::simulator
