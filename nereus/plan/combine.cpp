@@ -170,7 +170,7 @@ class Combiner {
       }
     }
     const Floor beside_actors = floor_of(others), beside_others = floor_of(actors);
-    const auto slow = [&](const State& state) { return least_of(state, empty()) >= bound_; };
+    const auto slow = [&, none = empty()](const State& state) { return least_of(state, none) >= bound_; };
     beside_ = beside_actors;
     std::erase_if(actors, slow);
     beside_ = beside_others;
