@@ -4,7 +4,6 @@
 #include <ATen/ops/mean.h>
 #include <ATen/ops/neg.h>
 #include <fmt/core.h>
-#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -14,6 +13,7 @@
 #include "nereus/base/random.h"
 #include "nereus/generation/engine.h"
 #include "nereus/ops/product.h"
+#include "nereus/runtime/process.h"
 #include "nereus/train/optimizer.h"
 #include "nereus/train/packing.h"
 
@@ -173,8 +173,6 @@ int run(int argc, char** argv) {
 }  // namespace nereus
 
 int main(int argc, char** argv) {
-  // Large blocks stay with the process: their page faults would cost more than the arithmetic on them.
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  nereus::runtime::prepare_for_computing(argv);
   return nereus::run(argc, argv);
 }

@@ -1,11 +1,12 @@
-#include <malloc.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <iostream>
+#include <string_view>
 
 #include "nereus/cli/commands.h"
+#include "nereus/runtime/process.h"
 
 namespace nereus::cli {
 
@@ -20,10 +21,10 @@ constexpr const char* kDescription =
     "  nereus plan cluster.toml job.toml                   how a job is best run on a cluster\n"
     "  nereus train --help                                 more on a command\n";
 
-/// glibc gives large blocks back at once, and the page faults of taking them again dominate elementwise work.
-void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+/// Whether the command works on a model's numbers. Asked of its bare name, before anything else is done.
+bool computes(std::string_view command) {
+  constexpr std::array kCommands = {"train", "eval", "generate", "serve"};
+  return std::ranges::find(kCommands, command) != kCommands.end();
 }
 
 bool has_command(CLI::App& app, const std::string& name) {
@@ -83,7 +84,7 @@ int report(const Status& status) {
 
 int main(int argc, char** argv) {
   try {
-    nereus::cli::keep_freed_memory();
+    if (argc > 1 && nereus::cli::computes(argv[1])) nereus::runtime::prepare_for_computing(argv);
     return nereus::cli::run({argv + 1, argv + argc});
   } catch (const std::bad_alloc&) {
     std::cerr << "nereus: error: out of memory\n";

@@ -51,6 +51,19 @@ bool reached(const fs::path& run, int64_t steps) {
   return lines_in(run / "metrics.jsonl") >= steps;
 }
 
+// Threads that spin for long while another program has their processor slow a step twentyfold.
+TEST(CliThreads, SpinBrieflyUnlessTheUserSaysHowLong) {
+  const auto last_count = [](const std::string& environment) {
+    const std::string shown = output_of("env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY OMP_DISPLAY_ENV=verbose " +
+                                        environment + " " NEREUS_BINARY_DIR "/nereus generate --help");
+    const size_t at = shown.rfind("GOMP_SPINCOUNT");
+    return at == std::string::npos ? shown : shown.substr(at, shown.find('\n', at) - at);
+  };
+  EXPECT_EQ(last_count(""), "GOMP_SPINCOUNT = '10000'");
+  EXPECT_EQ(last_count("GOMP_SPINCOUNT=77"), "GOMP_SPINCOUNT = '77'");
+  EXPECT_EQ(last_count("OMP_WAIT_POLICY=passive"), "GOMP_SPINCOUNT = '0'");
+}
+
 TEST_F(Cli, ExitCodesAndMessages) {
   struct Case {
     std::vector<std::string> arguments;
