@@ -17,8 +17,8 @@
 namespace nereus::kernels {
 namespace {
 
-// Of each packed factor as much as this at a time: it stays in the cache that the cores share.
 constexpr int64_t kMaxDepth = 768;
+// Of each packed factor as much as this at a time: it stays in the cache that the cores share.
 constexpr int64_t kFactorBytes = int64_t{8} << 20;
 // The left rows of one task stay in a core's second-level cache (1 to 2 MiB) while right panels pass by.
 constexpr int64_t kTaskBytes = int64_t{1} << 20;
@@ -26,7 +26,7 @@ constexpr int64_t kTaskBytes = int64_t{1} << 20;
 constexpr int64_t kStreamedElements = int64_t{1} << 20;
 // Small enough that a core which is slower or lent to another program holds up the others little.
 constexpr int64_t kTasksPerThread = 8;
-constexpr int64_t kLeastColumns = 128;
+constexpr int64_t kLeastRows = 64, kLeastColumns = 128;
 constexpr int64_t kPackedLines = 128;
 
 int64_t ceil_div(int64_t x, int64_t y) {
@@ -162,11 +162,13 @@ class Product {
   }
 
   void multiply(float beta) {
-    const int64_t rows = run_length(rows_.count, lines_in(kTaskBytes), kSplitLines);
+    const int64_t tasks = kTasksPerThread * max_threads();
+    const int64_t most_across = ceil_div(columns_.count, kLeastColumns);
+    const int64_t most_rows = std::max(kLeastRows, rows_.count / ceil_div(tasks, most_across));
+    const int64_t rows = run_length(rows_.count, std::min(most_rows, lines_in(kTaskBytes)), kSplitLines);
     const int64_t down = ceil_div(rows_.count, rows);
-    const int64_t wanted = ceil_div(kTasksPerThread * max_threads(), down);
-    const int64_t columns =
-        run_length(columns_.count, std::max(kLeastColumns, columns_.count / wanted), kSplitLines);
+    const int64_t most_columns = std::max(kLeastColumns, columns_.count / ceil_div(tasks, down));
+    const int64_t columns = run_length(columns_.count, most_columns, kSplitLines);
     const int64_t across = ceil_div(columns_.count, columns);
     const int64_t work = rows_.count * columns_.count * depths_.count / kProductsPerElement;
     parallel_tasks(down * across, work, [&](int64_t task, int) {
