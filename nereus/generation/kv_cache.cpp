@@ -29,7 +29,9 @@ void KvCache::copy(int64_t from_block, int64_t to_block, int64_t rows) const {
     for (const at::Tensor& tensor : *store) {
       const auto row = static_cast<size_t>(tensor.size(1)) * tensor.element_size();
       auto* data = static_cast<std::byte*>(tensor.data_ptr());
-      const auto start = [&](int64_t block) { return data + static_cast<size_t>(block * block_tokens_) * row; };
+      const auto start = [&](int64_t block) {
+        return data + static_cast<size_t>(block * block_tokens_) * row;
+      };
       std::memcpy(start(to_block), start(from_block), static_cast<size_t>(rows) * row);
     }
 }

@@ -264,8 +264,7 @@ double Availability::next_change(double time) const {
     for (size_t i = 1; i < readings_.size(); ++i)
       for (const double moment : {start + readings_[i].time, start + period - readings_[i].time})
         // Read backwards, a reading ends where it began; the last and the first have no jump there.
-        if (moment > time && moment < best && count(moment + 1e-6) != count(moment - 1e-6))
-          best = moment;
+        if (moment > time && moment < best && count(moment + 1e-6) != count(moment - 1e-6)) best = moment;
   return best;
 }
 
