@@ -21,9 +21,10 @@ constexpr const char* kDescription =
     "  nereus plan cluster.toml job.toml                   how a job is best run on a cluster\n"
     "  nereus train --help                                 more on a command\n";
 
-/// Whether the command works on a model's numbers. Asked of its bare name, before anything else is done.
+/// Whether the command works on a model's numbers, or measures how fast that is. Asked of its bare name,
+/// before anything else is done.
 bool computes(std::string_view command) {
-  constexpr std::array kCommands = {"train", "eval", "generate", "serve"};
+  constexpr std::array kCommands = {"train", "eval", "generate", "serve", "profile"};
   return std::ranges::find(kCommands, command) != kCommands.end();
 }
 

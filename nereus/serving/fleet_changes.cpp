@@ -87,9 +87,8 @@ Status Fleet::may_publish(const std::string& adapter, const std::string& path, b
                 found->second);
   if (found != adapters_.end() && found->second == path && in_place)
     return fail(
-        "{}: is what it has from {} already: what a folder held before could not be put back, nor given to a "
-        "server "
-        "that returns; each version needs a folder of its own",
+        "{}: is published from {} already; what that folder held before could not be put back, so "
+        "each version needs a folder of its own",
         adapter, path);
   if (leaving_.contains(adapter)) return fail("{}: is being unloaded", adapter);
   if (found == adapters_.end() && adapters_.size() + leaving_.size() >= options_.adapter_slots)
