@@ -56,7 +56,8 @@ class RemoteSampler : public PolicySampler {
   Result<http::Response> first_answer();
   Status check_server();
   Result<http::Response> call(http::Request request, double seconds);
-  http::Task<Result<http::Response>> ask(http::Request request, double seconds);
+  http::Task<Result<http::Response>> ask(std::shared_ptr<http::Client> client, http::Request request,
+                                         double seconds);
 
   // The publishing thread:
   void publish_loop();
@@ -69,13 +70,13 @@ class RemoteSampler : public PolicySampler {
   void retire();
   bool is_own(const std::filesystem::path& adapter) const;
   void tidy(int64_t oldest);
-  http::Task<> unload_older(int64_t oldest);
+  http::Task<> unload_older(std::shared_ptr<http::Client> client, int64_t oldest);
 
   RemoteSamplerOptions options_;
   serving::Bucket bucket_;
   std::unique_ptr<serving::BackendApi> api_;
   http::Loop loop_;
-  std::shared_ptr<http::Client> client_;  ///< also of calls that nobody waits for
+  std::shared_ptr<http::Client> client_;  ///< calls that nobody waits for hold it, too, to their end
   std::unique_ptr<serving::RemoteGenerator> generator_;
   std::stop_source stop_calls_;
   std::atomic<bool> tidying_ = false;

@@ -1,6 +1,7 @@
 #include "nereus/runtime/remote_sampler.h"
 
 #include <ATen/ops/ones.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -87,6 +88,22 @@ TEST_F(RemoteSamplerTest, OldVersionsAreKnownByTheirFolderHoweverItIsWritten) {
   ASSERT_EQ(bring(*sampler, 5), 5);
   EXPECT_TRUE(test::eventually([&] { return server_.adapters().size() == 2; }));
   EXPECT_THAT(server_.adapters(), ElementsAre(Key("policy-v3"), Key("policy-v5")));
+}
+
+TEST_F(RemoteSamplerTest, EndsWhileOldVersionsAreUnloaded) {
+  test::TestClient client;
+  for (int i = 0; i < 50; ++i) {
+    const std::string name = fmt::format("policy-v{}", i);
+    const Json body = {{"lora_name", name}, {"lora_path", (folder_ / name).string()}};
+    value_or_throw(client.fetch(server_.url(), test::post("/v1/load_lora_adapter", body.dump())));
+  }
+  const auto unloading = [&] { return server_.count("POST /v1/unload_lora_adapter policy-v0") > 0; };
+  server_.set_fault(test::StubBackend::Fault::slow_unloads);
+  auto sampler = connect(open(folder_));
+  ASSERT_EQ(bring(*sampler, 50), 50);
+  ASSERT_TRUE(test::eventually(unloading));
+  sampler.reset();
+  EXPECT_GT(server_.adapters().size(), 40U) << "the end does not wait for what nobody needs";
 }
 
 TEST_F(RemoteSamplerTest, AResumedTrainerGoesOnBeyondTheNewestNumber) {
