@@ -29,7 +29,7 @@ class Channel : public std::enable_shared_from_this<Channel<T>> {
   void close() {
     {
       const std::lock_guard lock(mutex_);
-      closed_ = true;
+      if (std::exchange(closed_, true)) return;
     }
     wake();
   }

@@ -24,7 +24,7 @@ struct Detached {
   };
 };
 
-Detached start(Task<> task) {
+Detached detach(Task<> task) {
   try {
     co_await std::move(task);
   } catch (const std::exception& error) {
@@ -39,6 +39,13 @@ std::chrono::nanoseconds nanoseconds(double seconds) {
 
 }  // namespace
 
+void Loop::Impl::call_hook(uint64_t id) {
+  const auto found = hooks.find(id);
+  if (found == hooks.end()) return;
+  const auto hook = found->second;  // it may remove itself
+  hook();
+}
+
 Loop::Loop() : impl_(std::make_unique<Impl>()) {
   impl_->thread = std::thread([impl = impl_.get()] { impl->context.run(); });
 }
@@ -52,7 +59,7 @@ void Loop::post(std::function<void()> work) {
 }
 
 void Loop::spawn(Task<> task) {
-  post([task = std::make_shared<Task<>>(std::move(task))] { start(std::move(*task)); });
+  post([task = std::make_shared<Task<>>(std::move(task))] { detach(std::move(*task)); });
 }
 
 bool Loop::on_thread() const {
@@ -63,9 +70,8 @@ void Loop::close() {
   if (!impl_->thread.joinable()) return;
   post([impl = impl_.get()] {
     impl->closing = true;
-    const auto hooks = impl->hooks;  // a hook may remove itself
-    for (const auto& [id, hook] : hooks)
-      if (impl->hooks.contains(id)) hook();
+    const auto hooks = impl->hooks;  // one may remove itself, or others
+    for (const auto& [id, hook] : hooks) impl->call_hook(id);
     impl->work.reset();
   });
   impl_->thread.join();
@@ -74,8 +80,8 @@ void Loop::close() {
 ClosingHook::ClosingHook(Loop& loop, std::function<void()> close)
     : loop_(loop), id_(loop.impl().next_hook++) {
   auto& impl = loop.impl();
-  if (impl.closing) loop.post(close);
   impl.hooks.emplace(id_, std::move(close));
+  if (impl.closing) loop.post([&impl, id = id_] { impl.call_hook(id); });
 }
 
 ClosingHook::~ClosingHook() {

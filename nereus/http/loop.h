@@ -11,7 +11,8 @@
 namespace nereus::http {
 
 /// A thread that runs network operations and the coroutines that wait for them, one after another: what lives
-/// on one loop needs no locks. `post`, `spawn` and `run` are thread-safe, all else is called on the loop.
+/// on one loop needs no locks. `post`, `spawn`, `start` and `run` are thread-safe, all else is called on the
+/// loop.
 class Loop {
  public:
   Loop();
@@ -24,9 +25,14 @@ class Loop {
   void post(std::function<void()> work);
   /// Starts a task; an exception that leaves it is logged.
   void spawn(Task<> task);
+  /// Starts a task whose result is asked for later; nothing of it is left once the result is there.
+  template <class T>
+  std::future<T> start(Task<T> task);
   /// Starts a task and waits for what it gives. REQUIRES: not called on the loop's thread.
   template <class T>
-  T run(Task<T> task);
+  T run(Task<T> task) {
+    return start(std::move(task)).get();
+  }
 
   /// False where it was cut short by `stop` or by the loop's end.
   Task<bool> sleep(double seconds, std::stop_token stop = {});
@@ -70,15 +76,28 @@ class ClosingHook {
 
 namespace detail {
 
+/// Who waits may then destroy what the task used, so the task goes first.
 template <class T>
 Task<> deliver(Task<T> task, std::shared_ptr<std::promise<T>> promise) {
   try {
-    if constexpr (std::is_void_v<T>) {
-      co_await std::move(task);
-      promise->set_value();
-    } else {
-      promise->set_value(co_await std::move(task));
+    std::optional<T> value;
+    {
+      Task<T> running = std::move(task);
+      value.emplace(co_await std::move(running));
     }
+    promise->set_value(std::move(*value));
+  } catch (...) {
+    promise->set_exception(std::current_exception());
+  }
+}
+
+inline Task<> deliver(Task<> task, std::shared_ptr<std::promise<void>> promise) {
+  try {
+    {
+      Task<> running = std::move(task);
+      co_await std::move(running);
+    }
+    promise->set_value();
   } catch (...) {
     promise->set_exception(std::current_exception());
   }
@@ -100,11 +119,11 @@ Task<> gather_one(Task<T> task, std::shared_ptr<Gathering<T>> gathering, size_t 
 }  // namespace detail
 
 template <class T>
-T Loop::run(Task<T> task) {
+std::future<T> Loop::start(Task<T> task) {
   auto promise = std::make_shared<std::promise<T>>();
   auto future = promise->get_future();
   spawn(detail::deliver(std::move(task), std::move(promise)));
-  return future.get();
+  return future;
 }
 
 /// Runs all tasks at once; results in their order. REQUIRES: the tasks throw nothing.

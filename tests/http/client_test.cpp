@@ -143,6 +143,18 @@ TEST_F(ClientTest, AServerThatClosedAnIdleConnectionIsAskedOnANewOne) {
   EXPECT_EQ(server_->server().stats().accepted, 2U);
 }
 
+// A connection that waits in the pool goes with whatever is destroyed last.
+TEST(Client, MayOutliveItsLoopsThread) {
+  TestServer server(
+      [](Exchange& exchange) -> Task<> { (void)co_await exchange.respond(text_response(200, "here")); });
+  auto loop = std::make_unique<Loop>();
+  auto client = std::make_unique<Client>(*loop);
+  EXPECT_EQ(value_or_throw(loop->run(client->fetch(server.url(), get("/")))).body, "here");
+  loop->close();
+  client.reset();
+  loop.reset();
+}
+
 TEST(Client, GarbageIsAnError) {
   struct Case {
     const char* answer;

@@ -74,6 +74,42 @@ TEST(Loop, ClosingEndsWhatWaits) {
   EXPECT_TRUE(ended);
 }
 
+// A hook that is made while the loop closes is called, but not when its owner has gone meanwhile.
+TEST(Loop, HooksMadeWhileItCloses) {
+  int kept = 0, gone = 0;
+  {
+    Loop loop;
+    const auto make_hooks = [](Loop& on, int& counted, int& never) -> Task<> {
+      (void)co_await on.sleep(60);
+      const ClosingHook hook(on, [&] { ++counted; });
+      {
+        const ClosingHook forgotten(on, [&] { ++never; });
+      }
+      (void)co_await on.sleep(60);
+    };
+    loop.spawn(make_hooks(loop, kept, gone));
+  }
+  EXPECT_EQ(kept, 1);
+  EXPECT_EQ(gone, 0);
+}
+
+// Who waits for a result may destroy what the task used.
+TEST(Loop, NothingOfATaskIsLeftWithItsResult) {
+  Loop loop;
+  const auto keep = [](std::shared_ptr<int> value) -> Task<int> { co_return *value; };
+  const auto keep_only = [](std::shared_ptr<int> value) -> Task<> {
+    EXPECT_EQ(*value, 3);
+    co_return;
+  };
+  const auto value = std::make_shared<int>(3);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(loop.run(keep(value)), 3);
+    EXPECT_EQ(value.use_count(), 1);
+    loop.start(keep_only(value)).get();
+    EXPECT_EQ(value.use_count(), 1);
+  }
+}
+
 TEST(Channel, TakesWhatOtherThreadsPush) {
   Loop loop;
   const auto channel = Channel<int>::make(loop);
