@@ -12,7 +12,7 @@
 
 namespace nereus::serving {
 
-/// A request under way, ended when the client leaves.
+/// A request under way, ended when the client leaves or nobody waits for it any more.
 class CompletionCall {
  public:
   CompletionCall(http::Loop& loop, EngineThread& engine, const text::Tokenizer& tokenizer,
@@ -20,16 +20,29 @@ class CompletionCall {
       : events_(http::Channel<CompletionEvent>::make(loop)),
         number_(engine.submit(asked.model, std::move(request),
                               std::make_shared<CompletionStream>(tokenizer, asked, events_))),
-        left_(std::move(stop), [&engine, this] {
-          engine.cancel(number_);
-          events_->close();
-        }) {}
+        engine_(engine),
+        left_(std::move(stop), [this] { give_up(); }) {}
+  ~CompletionCall() { give_up(); }
+  CompletionCall(const CompletionCall&) = delete;
+  CompletionCall& operator=(const CompletionCall&) = delete;
 
-  http::Task<std::optional<CompletionEvent>> next() { return events_->next(); }
+  http::Task<std::optional<CompletionEvent>> next() {
+    auto event = co_await events_->next();
+    if (event && std::holds_alternative<CompletionEnd>(*event)) ended_ = true;
+    co_return event;
+  }
 
  private:
+  void give_up() {
+    if (std::exchange(ended_, true)) return;
+    engine_.cancel(number_);
+    events_->close();
+  }
+
   std::shared_ptr<http::Channel<CompletionEvent>> events_;
   uint64_t number_;
+  EngineThread& engine_;
+  bool ended_ = false;
   std::stop_callback<std::function<void()>> left_;
 };
 

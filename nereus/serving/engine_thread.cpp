@@ -48,6 +48,7 @@ struct EngineThread::State {
   void begin_load(const std::string& name, const std::string& path, bool replace, const Done& done);
   void end_load(const std::string& name, const std::string& path, const Result<std::function<void()>>& made);
   void begin_unload(const std::string& name, const Done& done);
+  Result<std::function<void()>> load_guarded(const std::string& name, const std::string& path) const;
   void settle();
   bool computing() const;
   void publish_stats();
@@ -208,6 +209,8 @@ void EngineThread::State::run() {
   for (const auto& done : std::exchange(pausing, {})) done(fail("the server is ending"));
   for (auto& [name, adapter] : adapters)
     for (const auto& done : adapter.unloading) done(fail("the server is ending"));
+  for (auto& [name, waiting] : loading)
+    for (const auto& done : waiting) done(fail("the server is ending"));
 }
 
 void EngineThread::State::run_loader() {
@@ -231,9 +234,18 @@ void EngineThread::State::begin_load(const std::string& name, const std::string&
   loading[name].push_back(done);
   if (!first) return;
   loads.push([this, name, path] {
-    auto made = hooks.load(name, path);
+    auto made = load_guarded(name, path);
     work.push([this, name, path, made = std::move(made)] { end_load(name, path, made); });
   });
+}
+
+Result<std::function<void()>> EngineThread::State::load_guarded(const std::string& name,
+                                                                const std::string& path) const {
+  try {
+    return hooks.load(name, path);
+  } catch (const std::exception& error) {
+    return fail("{}: {}", name, error.what());
+  }
 }
 
 void EngineThread::State::end_load(const std::string& name, const std::string& path,

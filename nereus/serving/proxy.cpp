@@ -76,13 +76,7 @@ Proxy::~Proxy() {
 }
 
 void Proxy::start() {
-  watching_ = ended_.get_future();
-  loop_.spawn(watch());
-}
-
-http::Task<> Proxy::watch() {
-  co_await fleet_.watch();
-  ended_.set_value();
+  watching_ = loop_.start(fleet_.watch());
 }
 
 http::Task<> Proxy::handle(http::Exchange& exchange) {

@@ -68,7 +68,6 @@ class Proxy {
     http::Response response{};
   };
 
-  http::Task<> watch();
   http::Task<> complete(http::Exchange& exchange);
   http::Task<Result<Job>> read_job(http::Exchange& exchange);
   http::Task<> pass_on(http::Exchange& exchange, Job& job);
@@ -98,7 +97,6 @@ class Proxy {
   SteadyClock clock_;
   int64_t running_ = 0;
   Counts counts_;
-  std::promise<void> ended_;
   std::future<void> watching_;
 };
 

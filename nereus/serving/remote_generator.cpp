@@ -68,6 +68,11 @@ double now() {
   return SteadyClock().now();
 }
 
+http::Task<> drop(std::unique_ptr<http::Client> client) {
+  client.reset();
+  co_return;
+}
+
 }  // namespace
 
 OrderedJson remote_request(const rollout::Request& request) {
@@ -114,14 +119,8 @@ RemoteGenerator::~RemoteGenerator() {
     std::unique_lock lock(mutex_);
     answered_.wait(lock, [this] { return asking_ == 0; });
   }
-  // The client lives on the loop.
-  auto client = std::make_shared<std::unique_ptr<http::Client>>(std::move(client_));
-  std::promise<void> gone;
-  loop_.post([client, &gone] {
-    client->reset();
-    gone.set_value();
-  });
-  gone.get_future().wait();
+  // The client lives on the loop, and the last to answer may still be on its way out there.
+  loop_.run(drop(std::move(client_)));
 }
 
 void RemoteGenerator::set_policy(std::string name, int64_t number, int64_t offset) {

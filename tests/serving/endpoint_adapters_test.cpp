@@ -61,6 +61,15 @@ TEST_F(EndpointTest, AnAdapterIsReplacedInPlaceOnlyWhereAsked) {
   EXPECT_EQ(loads_, 3);
 }
 
+TEST_F(EndpointTest, ALoaderThatThrowsFailsItsAdapterAlone) {
+  start();
+  const auto load = [&](const char* path, int status) {
+    return ask_json("/v1/load_lora_adapter", {{"lora_name", "a"}, {"lora_path", path}}, status);
+  };
+  EXPECT_THAT(load("/broken", 400)["error"]["message"].get<std::string>(), HasSubstr("a: no memory for it"));
+  EXPECT_EQ(load("/x", 200)["status"], "ok");
+}
+
 TEST_F(EndpointTest, AdaptersThatCannotBeLoaded) {
   const test::ScratchFolder folder;
   EndpointOptions options;

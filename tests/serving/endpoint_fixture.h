@@ -58,6 +58,7 @@ class EndpointTest : public testing::Test {
 
   Result<std::function<void()>> load(const std::string& name, const std::string& path) {
     ++loads_;
+    if (path.find("broken") != std::string::npos) throw std::runtime_error("no memory for it");
     if (path.find("missing") != std::string::npos) return fail("{}: no adapter_config.json", path);
     rollout::Tokens answer = tokenizer_.encode("I am " + name, false);
     answer.push_back(end_id_);

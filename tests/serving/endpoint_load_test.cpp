@@ -59,6 +59,45 @@ TEST_F(EndpointTest, AClientThatLeavesEndsItsRequestWithinAStep) {
   EXPECT_TRUE(eventually([&] { return engine_->stats().cancelled == 1 && engine_->stats().running == 0; }));
 }
 
+/// A request whose client takes no more than the answer's head.
+class DeafExchange final : public http::Exchange {
+ public:
+  explicit DeafExchange(std::string body) : body_(std::move(body)) {
+    request_.method = "POST";
+    request_.target = "/v1/completions";
+  }
+  const http::Request& request() const override { return request_; }
+  bool trusted() const override { return true; }
+  std::string peer() const override { return "nobody"; }
+  http::Task<Result<std::string>> body() override { co_return body_; }
+  http::Task<Result<std::string>> read_some() override { co_return ""; }
+  http::Task<Status> respond(http::Response) override { co_return fail("lost"); }
+  http::Task<Status> begin(int, http::Headers) override {
+    begun_ = true;
+    co_return Status();
+  }
+  http::Task<Status> write(std::string_view) override { co_return fail("lost"); }
+  http::Task<Status> end() override { co_return fail("lost"); }
+  void abort() override {}
+  bool begun() const override { return begun_; }
+  std::stop_token stop() const override { return {}; }
+
+ private:
+  http::Request request_;
+  std::string body_;
+  bool begun_ = false;
+};
+
+// The answer may be found to lead nowhere before the client is known to have left.
+TEST_F(EndpointTest, ARequestWhoseAnswerCannotBeWrittenEnds) {
+  start();
+  script_->step_seconds = 0.002;
+  DeafExchange exchange(R"({"prompt": [1], "max_tokens": 100000, "stream": true})");
+  loop_.run(endpoint_->handle(exchange));
+  EXPECT_TRUE(exchange.begun());
+  EXPECT_TRUE(eventually([&] { return engine_->stats().cancelled == 1 && engine_->stats().running == 0; }));
+}
+
 // One who leaves while nothing is computed does not wait for that to end.
 TEST_F(EndpointTest, AClientThatLeavesInAPauseIsGoneAtOnce) {
   start();
