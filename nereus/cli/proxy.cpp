@@ -51,7 +51,8 @@ void raise_file_limit() {
 }
 
 Status serve(Options& options) {
-  // Other threads inherit that these signals are blocked; this one waits for them.
+  // Other threads inherit that these signals are blocked; this one waits for the first, and dies of the
+  // second.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
@@ -69,6 +70,8 @@ Status serve(Options& options) {
             << (options.backends.size() == 1 ? " server" : " servers") << std::endl;
   int signal = 0;
   sigwait(&signals, &signal);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  std::cout << "ending: requests that run are finished first; once more to stop at once" << std::endl;
   (*server)->stop(options.grace_seconds);
   return {};
 }

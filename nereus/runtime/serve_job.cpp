@@ -96,10 +96,10 @@ Result<Sampler> load(const ServeCommand& command) {
 
 Status load_adapters(serving::EngineThread& engine, const ServeCommand& command) {
   for (const auto& [name, path] : command.adapters) {
-    std::promise<Status> done;
+    const auto done = std::make_shared<std::promise<Status>>();
     engine.load(name, std::filesystem::absolute(path).string(), false,
-                [&done](const Status& status) { done.set_value(status); });
-    if (auto status = done.get_future().get(); !status) return status;
+                [done](const Status& status) { done->set_value(status); });
+    if (auto status = done->get_future().get(); !status) return status;
   }
   return {};
 }
@@ -120,9 +120,9 @@ Status serve(const ServeCommand& command, std::ostream& out) {
   const auto options = endpoint_options(command, sampler->source.config(), *tokenizer, *fingerprint);
 
   auto hooks = serving::with_checked_folders(adapter_hooks(*sampler->model, *sampler->engine), *fingerprint);
+  http::Loop loop;  // the engine tells it of tokens as long as it lives
   serving::EngineThread engine(std::move(sampler->engine), std::move(hooks), engine_options(command));
   if (auto status = load_adapters(engine, command); !status) return status;
-  http::Loop loop;
   serving::Endpoint endpoint(loop, engine, std::move(*tokenizer), std::move(*chat), options);
   auto server = http::Server::start(
       loop, command.server, [&endpoint](http::Exchange& exchange) { return endpoint.handle(exchange); });

@@ -37,6 +37,7 @@ void Processes::Server::kill() {
 Processes::Server Processes::start(const std::string& name, const std::vector<std::string>& arguments) const {
   const fs::path folder = scratch_.path() / name;
   fs::create_directories(folder);
+  fs::remove(folder / "stdout");  // of one before, which had another URL
   Server server{std::make_unique<Command>(folder.string(), arguments), ""};
   for (int i = 0; i < 3000 && server.url.empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -6,6 +7,8 @@
 #include <set>
 
 #include "nereus/http/client.h"
+#include "tests/http/raw_socket.h"
+#include "tests/http/test_server.h"
 #include "tests/integration/processes.h"
 
 namespace nereus::integration {
@@ -95,6 +98,43 @@ TEST_F(Serve, AnswersByOpenAisApi) {
   EXPECT_EQ(chat.status, 200) << chat.body;
   EXPECT_EQ(ask("POST", "/v1/completions", {{"prompt", {5}}, {"model", "policy-v9"}}).status, 404);
   EXPECT_EQ(ask("POST", "/v1/completions", {{"prompt", {999999}}}).status, 400);
+}
+
+/// Sends requests for as many tokens as the model's context holds, and waits for the first.
+std::vector<std::unique_ptr<test::RawSocket>> ask_for_much(const std::string& port, int requests) {
+  const std::string body =
+      R"({"prompt": [5], "max_tokens": 120, "n": 64, "ignore_eos": true, "stream": true})";
+  const std::string text =
+      fmt::format("POST /v1/completions HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", body.size(), body);
+  std::vector<std::unique_ptr<test::RawSocket>> sockets;
+  for (int i = 0; i < requests; ++i) {
+    sockets.push_back(std::make_unique<test::RawSocket>(static_cast<uint16_t>(std::stoi(port)), 30));
+    EXPECT_TRUE(sockets.back()->send(text));
+  }
+  EXPECT_THAT(sockets.front()->receive_until("data:"), HasSubstr("data:"));
+  return sockets;
+}
+
+// The engine is in the middle of a step when nobody is left to be told of its tokens.
+TEST_F(Serve, EndsWhileRequestsRun) {
+  for (int i = 0; i < 3; ++i) {
+    const Server server = start("server", {"serve", (scratch_.path() / "tiny").string(), "--port", "0",
+                                           "--threads", "1", "--grace", "0"});
+    const auto sockets = ask_for_much(server.port(), 16);
+    server.process->signal(SIGTERM);
+    EXPECT_EQ(server.process->wait(), 0) << server.process->err();
+  }
+}
+
+TEST_F(Serve, ASecondSignalEndsAProxyAtOnce) {
+  const Server front =
+      start("proxy", {"proxy", "--port", "0", "--backend", "http://127.0.0.1:1", "--grace", "600"});
+  test::RawSocket waits(static_cast<uint16_t>(std::stoi(front.port())));
+  ASSERT_TRUE(waits.send("POST /v1/completions HTTP/1.1\r\nContent-Length: 500\r\n\r\n{"));
+  front.process->signal(SIGTERM);
+  ASSERT_TRUE(test::eventually([&] { return front.process->out().find("once more") != std::string::npos; }));
+  front.process->signal(SIGTERM);
+  EXPECT_EQ(front.process->wait(10), 128 + SIGTERM) << front.process->err();
 }
 
 TEST_F(Serve, BadCommandsAreRefused) {
