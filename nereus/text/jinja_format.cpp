@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kMaxPrecision = 500;
 constexpr int kMaxWidth = 1'000'000;
+constexpr std::string_view kRealTypes = "eEfFgG";
 
 struct Spec {
   char32_t fill = ' ';
@@ -27,6 +28,10 @@ struct Spec {
 
 bool is_digit_char(char c) {
   return c >= '0' && c <= '9';
+}
+
+bool one_of(char c, std::string_view any) {
+  return any.find(c) != std::string_view::npos;
 }
 
 /// Reads a number; `at` moves behind it.
@@ -44,9 +49,7 @@ Spec parse_spec(std::string_view text) {
   static constexpr std::string_view kAligns = "<>^=";
   Spec spec;
   size_t at = 0;
-  const auto is = [&](size_t i, std::string_view any) {
-    return i < text.size() && any.find(text[i]) != any.npos;
-  };
+  const auto is = [&](size_t i, std::string_view any) { return i < text.size() && one_of(text[i], any); };
   if (!text.empty()) {
     size_t behind = 0;
     const char32_t fill = next_char(text, behind);
@@ -72,8 +75,10 @@ Spec parse_spec(std::string_view text) {
   return spec;
 }
 
-std::string pad(const std::string& prefix, const std::string& body, const Spec& spec, char align,
+/// Filled to the width, as `otherwise` says where the specification has no alignment.
+std::string pad(const std::string& prefix, const std::string& body, const Spec& spec, char otherwise,
                 Budget& budget) {
+  const char align = spec.align ? spec.align : otherwise;
   const size_t used = count_chars(prefix) + count_chars(body);
   const size_t width = static_cast<size_t>(spec.width);
   const size_t missing = width > used ? width - used : 0;
@@ -98,6 +103,10 @@ std::string group(std::string digits, char separator, size_t every) {
   return digits;
 }
 
+std::string in_base(uint64_t value, char type) {
+  return fmt::format(fmt::runtime(fmt::format("{{:{}}}", type)), value);
+}
+
 std::string format_integer(int64_t value, const Spec& spec, Budget& budget) {
   const uint64_t magnitude =
       value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
@@ -110,16 +119,10 @@ std::string format_integer(int64_t value, const Spec& spec, Budget& budget) {
       digits = group(fmt::format("{}", magnitude), spec.grouping, 3);
       break;
     case 'b':
-      digits = group(fmt::format("{:b}", magnitude), spec.grouping, 4);
-      break;
     case 'o':
-      digits = group(fmt::format("{:o}", magnitude), spec.grouping, 4);
-      break;
     case 'x':
-      digits = group(fmt::format("{:x}", magnitude), spec.grouping, 4);
-      break;
     case 'X':
-      digits = group(fmt::format("{:X}", magnitude), spec.grouping, 4);
+      digits = group(in_base(magnitude, spec.type), spec.grouping, 4);
       break;
     case 'c':
       if (value < 0 || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000))
@@ -129,11 +132,8 @@ std::string format_integer(int64_t value, const Spec& spec, Budget& budget) {
     default:
       refuse("Unknown format code '{}' for object of type 'int'", spec.type);
   }
-  if (spec.alternate && spec.type != 0 &&
-      std::string_view("boxX").find(spec.type) != std::string_view::npos) {
-    (prefix += '0') += spec.type;
-  }
-  return pad(prefix, digits, spec, spec.align ? spec.align : '>', budget);
+  if (spec.alternate && one_of(spec.type, "boxX")) (prefix += '0') += spec.type;
+  return pad(prefix, digits, spec, '>', budget);
 }
 
 std::string printf_real(double value, char type, int precision, bool alternate) {
@@ -147,24 +147,25 @@ std::string printf_real(double value, char type, int precision, bool alternate) 
 }
 
 std::string format_real(double value, const Spec& spec, Budget& budget) {
-  static constexpr std::string_view kTypes = "eEfFgG";
   const double magnitude = std::fabs(value);
+  const auto digits_as = [&](char type, double shown) {
+    return printf_real(shown, type, spec.precision < 0 ? 6 : spec.precision, spec.alternate);
+  };
   std::string digits;
   if (spec.type == '%') {
-    digits = printf_real(magnitude * 100, 'f', spec.precision < 0 ? 6 : spec.precision, spec.alternate) + "%";
+    digits = digits_as('f', magnitude * 100) + "%";
   } else if (spec.type == 0 && spec.precision < 0) {
     digits = float_repr(magnitude);
   } else if (spec.type == 0 || spec.type == 'n') {
-    digits = printf_real(magnitude, 'g', spec.precision < 0 ? 6 : spec.precision, spec.alternate);
+    digits = digits_as('g', magnitude);
     if (spec.type == 0 && digits.find_first_of(".en") == std::string::npos) digits += ".0";
-  } else if (kTypes.find(spec.type) != std::string_view::npos) {
-    digits = printf_real(magnitude, spec.type, spec.precision < 0 ? 6 : spec.precision, spec.alternate);
+  } else if (one_of(spec.type, kRealTypes)) {
+    digits = digits_as(spec.type, magnitude);
   } else {
     refuse("Unknown format code '{}' for object of type 'float'", spec.type);
   }
   const bool negative = std::signbit(value) && !std::isnan(value);
-  return pad(sign_of(negative, spec), group(digits, spec.grouping, 3), spec, spec.align ? spec.align : '>',
-             budget);
+  return pad(sign_of(negative, spec), group(digits, spec.grouping, 3), spec, '>', budget);
 }
 
 std::string format_text(const std::string& text, const Spec& spec, Budget& budget) {
@@ -174,16 +175,15 @@ std::string format_text(const std::string& text, const Spec& spec, Budget& budge
   if (spec.align == '=') refuse("'=' alignment not allowed in string format specifier");
   std::string shown = text;
   if (spec.precision >= 0) shown = encode(decode(text).substr(0, static_cast<size_t>(spec.precision)));
-  return pad({}, shown, spec, spec.align ? spec.align : '<', budget);
+  return pad({}, shown, spec, '<', budget);
 }
 
 std::string format_value(const Value& value, std::string_view specification, Budget& budget) {
   if (specification.empty()) return to_text(value, budget);
   const Spec spec = parse_spec(specification);
-  const bool real_type =
-      spec.type != 0 && std::string_view("eEfFgG%").find(spec.type) != std::string_view::npos;
   if (value.is_number()) {
-    if (value.real() || real_type) return format_real(value.number(), spec, budget);
+    if (value.real() || spec.type == '%' || one_of(spec.type, kRealTypes))
+      return format_real(value.number(), spec, budget);
     return format_integer(*value.index(), spec, budget);
   }
   if (!value.is_string()) refuse("unsupported format string passed to {}.__format__", value.type());
@@ -200,16 +200,13 @@ std::string convert(const Value& value, Spec spec, char type, Budget& budget) {
   }
   if (type == 'c' && value.is_string()) {
     if (count_chars(value.string()->text) != 1) refuse("%c requires int or char");
-    return pad({}, value.string()->text, spec, spec.align ? spec.align : '>', budget);
+    return pad({}, value.string()->text, spec, '>', budget);
   }
   require_defined(value);
   if (!value.is_number()) refuse("%{} format: a real number is required, not {}", type, value.type());
-  const bool real_type = std::string_view("eEfFgG").find(type) != std::string_view::npos;
   spec.type = type == 'i' || type == 'u' ? 'd' : type;
-  if (real_type) return format_real(value.number(), spec, budget);
-  if (std::string_view("diuxXoc").find(type) == std::string_view::npos) {
-    refuse("unsupported format character '{}'", type);
-  }
+  if (one_of(type, kRealTypes)) return format_real(value.number(), spec, budget);
+  if (!one_of(type, "diuxXoc")) refuse("unsupported format character '{}'", type);
   spec.precision = -1;
   if (value.index()) return format_integer(*value.index(), spec, budget);
   const double number = value.number();
@@ -270,8 +267,7 @@ class PercentFormat {
       at_ = end + 1;
     }
     Spec spec;
-    for (; at_ < format_.size() && std::string_view("-+ #0").find(format_[at_]) != std::string_view::npos;
-         ++at_) {
+    for (; at_ < format_.size() && one_of(format_[at_], "-+ #0"); ++at_) {
       const char flag = format_[at_];
       if (flag == '-') spec.align = '<', spec.fill = ' ';
       if (flag == '0' && spec.align == 0) spec.align = '=', spec.fill = '0';
@@ -334,9 +330,7 @@ class BraceFormat {
     Value value = lookup(text.substr(0, name_end));
     std::string_view rest = text.substr(name_end);
     if (!rest.empty() && rest[0] == '!') {
-      if (rest.size() < 2 || (rest[1] != 's' && rest[1] != 'r' && rest[1] != 'a')) {
-        refuse("Unknown conversion specifier in format string");
-      }
+      if (rest.size() < 2 || !one_of(rest[1], "sra")) refuse("Unknown conversion specifier in format string");
       value = Value(rest[1] == 's' ? to_text(value, budget_) : repr(value, budget_));
       rest.remove_prefix(2);
     }

@@ -15,25 +15,10 @@ const std::string& text_of(const Value& object) {
   return object.string()->text;
 }
 
-void none_wanted(std::string_view name, const Arguments& arguments) {
-  Bound(name, arguments, {});
-}
-
 template <std::string (*map)(std::string_view)>
 Value mapped(const Value& object, const Arguments& arguments, Budget&) {
-  none_wanted("the method", arguments);
+  Bound("the method", arguments, {});
   return Value(map(text_of(object)));
-}
-
-std::string swap_case(std::string_view text) {
-  std::string out;
-  for (size_t at = 0; at < text.size();) {
-    const size_t start = at;
-    const char32_t c = next_char(text, at);
-    const std::string_view piece = text.substr(start, at - start);
-    out += is_upper(c) ? lower(piece) : is_lower(c) ? upper(piece) : std::string(piece);
-  }
-  return out;
 }
 
 template <bool left, bool right>
@@ -212,7 +197,7 @@ Value splitlines(const Value& object, const Arguments& arguments, Budget& budget
 /// All characters fulfil `holds`, and there is one.
 template <bool (*holds)(char32_t)>
 Value all(const Value& object, const Arguments& arguments, Budget&) {
-  none_wanted("the method", arguments);
+  Bound("the method", arguments, {});
   const std::u32string chars = decode(text_of(object));
   return Value(!chars.empty() && std::all_of(chars.begin(), chars.end(), holds));
 }
@@ -224,14 +209,14 @@ bool is_alnum(char32_t c) {
 /// There is a cased character, and none of the other case.
 template <bool (*other)(char32_t)>
 Value cased(const Value& object, const Arguments& arguments, Budget&) {
-  none_wanted("the method", arguments);
+  Bound("the method", arguments, {});
   const std::u32string chars = decode(text_of(object));
   return Value(std::any_of(chars.begin(), chars.end(), is_cased) &&
                std::none_of(chars.begin(), chars.end(), other));
 }
 
 Value istitle(const Value& object, const Arguments& arguments, Budget&) {
-  none_wanted("istitle", arguments);
+  Bound("istitle", arguments, {});
   bool inside = false, any = false;
   for (const char32_t c : decode(text_of(object))) {
     if (inside ? is_upper(c) : is_lower(c)) return Value(false);

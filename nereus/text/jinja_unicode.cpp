@@ -152,6 +152,17 @@ std::string title(std::string_view text) {
   return out;
 }
 
+std::string swap_case(std::string_view text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t start = at;
+    const char32_t c = next_char(text, at);
+    const std::string_view piece = text.substr(start, at - start);
+    out += is_upper(c) ? lower(piece) : is_lower(c) ? upper(piece) : std::string(piece);
+  }
+  return out;
+}
+
 std::string_view strip(std::string_view text, const std::u32string* chars, bool left, bool right) {
   const auto drop = [&](char32_t c) { return chars ? chars->find(c) != std::u32string::npos : is_space(c); };
   for (size_t at = 0; left && at < text.size();) {

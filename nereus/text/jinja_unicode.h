@@ -32,6 +32,7 @@ std::string lower(std::string_view text);
 std::string fold_case(std::string_view text);  ///< for comparisons without case: ss for the German sharp s
 std::string capitalize(std::string_view text);
 std::string title(std::string_view text);  ///< str.title: a capital after everything that is no letter
+std::string swap_case(std::string_view text);
 
 /// Without the leading or trailing characters that are spaces, or in `chars` where that isn't null.
 std::string_view strip(std::string_view text, const std::u32string* chars, bool left, bool right);
