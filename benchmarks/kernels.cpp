@@ -32,25 +32,25 @@ void report(benchmark::State& state, int64_t products, int64_t bytes) {
 }
 
 /// Copies of one layer's weights, so many that they come from memory, as in a decode step.
-std::vector<PackedWeights> layers(int64_t in, int64_t out, Element element) {
+std::vector<PackedWeights> layers(int64_t in, int64_t out, Element element, Precision precision) {
   constexpr int64_t kBytes = 200'000'000;
   const std::vector<float> weights = values(in * out);
   const int64_t copies = std::clamp<int64_t>(kBytes / (in * out * 4), 1, 60);
   std::vector<PackedWeights> result;
   for (int64_t i = 0; i < copies; ++i)
-    result.emplace_back(ConstMatrix{weights.data(), out, in, in, 1}, element);
+    result.emplace_back(ConstMatrix{weights.data(), out, in, in, 1}, element, precision);
   return result;
 }
 
 /// Arguments: rows, in, out, 0 for fp32, 1 for bf16, 2 for fp32 of high precision.
 void packed_product(benchmark::State& state) {
   const int64_t m = state.range(0), k = state.range(1), n = state.range(2);
-  const auto weights = layers(k, n, state.range(3) == 1 ? Element::bf16 : Element::f32);
   const Precision precision = state.range(3) == 2 ? Precision::high : Precision::highest;
+  const auto weights = layers(k, n, state.range(3) == 1 ? Element::bf16 : Element::f32, precision);
   auto x = values(m * k), y = values(m * n);
   size_t layer = 0;
   for (auto _ : state) {
-    weights[layer].multiply(view(x, m, k), view(y, m, n), 0, precision);
+    weights[layer].multiply(view(x, m, k), view(y, m, n));
     layer = (layer + 1) % weights.size();
   }
   report(state, m * k * n, weights[0].bytes());
@@ -93,7 +93,7 @@ void plain_product(benchmark::State& state) {
   const int64_t m = state.range(0), k = 576, n = 3072;
   auto x = values(m * k), y = values(m * n), w = values(k * n);
   for (auto _ : state) {
-    if (state.range(1) == 0) gemm(view(x, m, k), view(w, n, k).transposed(), view(y, m, n), 0, precision);
+    if (state.range(1) == 0) gemm(view(x, m, k), view(w, n, k).transposed(), view(y, m, n));
     if (state.range(1) == 1) gemm(view(y, m, n), view(w, n, k), view(x, m, k), 0, precision);
     if (state.range(1) == 2) gemm(view(y, m, n).transposed(), view(x, m, k), view(w, n, k), 1, precision);
   }

@@ -16,16 +16,16 @@ void gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta = 0.0F,
 /// fastest. Immutable after construction, so thread-safe.
 class PackedWeights {
  public:
-  /// `weights` is [out, in].
-  PackedWeights(ConstMatrix weights, Element element);
+  /// `weights` is [out, in]. The precision is that of products with fp32 weights.
+  PackedWeights(ConstMatrix weights, Element element, Precision precision = Precision::highest);
   ~PackedWeights();
   PackedWeights(PackedWeights&&) noexcept;
   PackedWeights& operator=(PackedWeights&&) noexcept;
 
   /// y = x · Wᵀ + beta · y, x [m, in], y [m, out], both row-major with any row stride; beta is 0 or 1. With
-  /// bf16 weights x is rounded to bf16 first, whatever the precision; sums and y are fp32. `high` counts from
-  /// 129 rows on.
-  void multiply(ConstMatrix x, Matrix y, float beta = 0.0F, Precision precision = Precision::highest) const;
+  /// bf16 weights x is rounded to bf16 first; sums and y are fp32. With `high` precision and AMX a row of x
+  /// or of the weights with an infinity or NaN makes what it contributes to NaN.
+  void multiply(ConstMatrix x, Matrix y, float beta = 0.0F) const;
 
   int64_t out() const;
   int64_t in() const;

@@ -1,14 +1,14 @@
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "nereus/kernels/gemm.h"
 #include "nereus/kernels/library_product.h"
+#include "nereus/kernels/memory.h"
 #include "nereus/kernels/pair_kernels.h"
 #include "nereus/kernels/panel_kernels.h"
 #include "nereus/kernels/parallel.h"
@@ -16,7 +16,6 @@
 #include "nereus/kernels/split_gemm.h"
 
 #ifdef __linux__
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -28,22 +27,10 @@ int64_t rounded_up(int64_t x, int64_t multiple) {
   return (x + multiple - 1) / multiple * multiple;
 }
 
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-using Memory = std::unique_ptr<void, Free>;
-
-/// Zeroed, in huge pages where the system has them: weights are streamed in each decode step.
+/// Zeroed: columns and depths are padded.
 Memory zeroed(int64_t bytes) {
-  constexpr int64_t kHugePage = int64_t{2} << 20;
-  const int64_t alignment = bytes >= kHugePage ? kHugePage : 64;
-  const auto size = static_cast<size_t>(rounded_up(bytes, alignment));
-  Memory memory(std::aligned_alloc(static_cast<size_t>(alignment), size));
-  if (!memory) throw std::bad_alloc();
-#ifdef __linux__
-  if (bytes >= kHugePage) madvise(memory.get(), size, MADV_HUGEPAGE);
-#endif
-  std::memset(memory.get(), 0, size);
+  Memory memory = allocate(bytes);
+  std::memset(memory.get(), 0, static_cast<size_t>(bytes));
   return memory;
 }
 
@@ -117,31 +104,35 @@ struct PackedWeights::State {
   Layout layout;
   bool library;  ///< oneDNN reads this layout too
   Memory packed;
+  std::optional<SplitWeights> split;  ///< instead of all that
 
   BlockedWeights blocked() const { return {packed.get(), in, out, layout.element}; }
   /// Wᵀ, of fp32 weights. REQUIRES: rows order.
   ColumnGroups groups() const {
-    return {{static_cast<const float*>(packed.get()), in, out, layout.width, 1},
+    return {{reinterpret_cast<const float*>(packed.get()), in, out, layout.width, 1},
             layout.width,
             layout.panel_elements()};
   }
 };
 
-PackedWeights::PackedWeights(ConstMatrix weights, Element element) {
-  const int64_t out = weights.rows, in = weights.cols;
-  if (out == 0 || in == 0) {
-    state_ = std::make_unique<State>(State{out, in, {element, Order::rows, 1, 0, 0}, false, nullptr});
+PackedWeights::PackedWeights(ConstMatrix weights, Element element, Precision precision)
+    : state_(std::make_unique<State>()) {
+  State& state = *state_;
+  state = {weights.rows, weights.cols, {element, Order::rows, 1, 0, 0}, false, nullptr, std::nullopt};
+  if (state.out == 0 || state.in == 0) return;
+  if (element == Element::f32 && precision == Precision::high && has_tiles()) {
+    state.split.emplace(weights.transposed());
     return;
   }
-  const Layout layout = layout_of(in, out, element);
-  const bool library = layout.order == Order::pairs ||
-                       (element == Element::f32 && layout.width == 64 && library_reads(in, out, element));
-  state_ = std::make_unique<State>(State{out, in, layout, library, zeroed(layout.bytes())});
-  void* packed = state_->packed.get();
+  state.layout = layout_of(state.in, state.out, element);
+  state.library =
+      state.layout.order == Order::pairs ||
+      (element == Element::f32 && state.layout.width == 64 && library_reads(state.in, state.out, element));
+  state.packed = zeroed(state.layout.bytes());
   if (element == Element::bf16) {
-    pack(weights, layout, static_cast<uint16_t*>(packed), narrowed);
+    pack(weights, state.layout, reinterpret_cast<uint16_t*>(state.packed.get()), narrowed);
   } else {
-    pack(weights, layout, static_cast<float*>(packed), [](float x) { return x; });
+    pack(weights, state.layout, reinterpret_cast<float*>(state.packed.get()), [](float x) { return x; });
   }
 }
 
@@ -194,9 +185,10 @@ void run(const PanelProduct& product, const Kernels& kernels, const Multiply& mu
 
 }  // namespace
 
-void PackedWeights::multiply(ConstMatrix x, Matrix y, float beta, Precision precision) const {
+void PackedWeights::multiply(ConstMatrix x, Matrix y, float beta) const {
   const State& state = *state_;
   if (y.rows == 0 || y.cols == 0) return;
+  if (state.split) return state.split->multiply(x, y, beta);
   const bool accumulate = beta != 0, few = y.rows <= kStreamedRows;
   PanelProduct product{
       x.data, x.row_stride, x.rows,    state.in,  state.packed.get(), state.layout.panel_elements(),
@@ -209,7 +201,7 @@ void PackedWeights::multiply(ConstMatrix x, Matrix y, float beta, Precision prec
     return run(product, kernels, kernels.multiply);
   }
   if (state.layout.element == Element::f32 && !few && split_gemm_pays(x.rows, state.in, state.out)) {
-    return split_gemm(x, state.groups(), y, beta, precision, library_gemm);
+    return split_gemm(x, state.groups(), y, beta, Precision::highest, library_gemm);
   }
   if (state.library && !few) return library_multiply(state.blocked(), x.data, x.row_stride, y, accumulate);
   const PanelKernels& kernels = panel_kernels(best_isa());
@@ -226,7 +218,7 @@ int64_t PackedWeights::in() const {
   return state_->in;
 }
 int64_t PackedWeights::bytes() const {
-  return state_->layout.bytes();
+  return state_->split ? state_->split->bytes() : state_->layout.bytes();
 }
 
 }  // namespace nereus::kernels

@@ -2,17 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
-#include <memory>
-#include <new>
 
+#include "nereus/kernels/memory.h"
 #include "nereus/kernels/pair_kernels.h"
 #include "nereus/kernels/parallel.h"
 #include "nereus/kernels/split_kernels.h"
-
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
 
 namespace nereus::kernels {
 namespace {
@@ -28,6 +22,8 @@ constexpr int64_t kStreamedElements = int64_t{1} << 20;
 constexpr int64_t kTasksPerThread = 8;
 constexpr int64_t kLeastRows = 64, kLeastColumns = 128;
 constexpr int64_t kPackedLines = 128;
+// Rows up to which reading packed weights from memory sets the pace.
+constexpr int64_t kFewRows = 128;
 
 int64_t ceil_div(int64_t x, int64_t y) {
   return (x + y - 1) / y;
@@ -39,27 +35,16 @@ int64_t run_length(int64_t count, int64_t limit, int64_t unit) {
   return ceil_div(ceil_div(count, runs), unit) * unit;
 }
 
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-
 /// Packed factors of the calling thread's product, kept between its calls.
 struct Workspace {
-  std::unique_ptr<uint16_t, Free> memory;
-  uint16_t* left;
-  uint16_t* right;
-
-  Workspace() {
-    constexpr size_t kHugePage = size_t{2} << 20;
-    memory.reset(static_cast<uint16_t*>(std::aligned_alloc(kHugePage, 2 * kFactorBytes)));
-    if (!memory) throw std::bad_alloc();
-#ifdef __linux__
-    madvise(memory.get(), 2 * kFactorBytes, MADV_HUGEPAGE);
-#endif
-    left = memory.get();
-    right = left + kFactorBytes / 2;
-  }
+  Memory memory = allocate(2 * kFactorBytes);
+  uint16_t* left = reinterpret_cast<uint16_t*>(memory.get());
+  uint16_t* right = left + kFactorBytes / 2;
 };
+Workspace& workspace() {
+  thread_local Workspace of_thread;
+  return of_thread;
+}
 
 template <class T>
 MatrixView<T> block_of(MatrixView<T> matrix, int64_t row, int64_t rows, int64_t col, int64_t cols) {
@@ -77,6 +62,22 @@ struct Run {
   }
 };
 
+/// A run of depths, of those that a product sums one after the other.
+struct Depths {
+  Run run;
+  int64_t steps;
+};
+
+/// Calls f(depths) for each run that `depth` is cut into.
+template <class F>
+void for_each_run(int64_t depth, const F& f) {
+  const int64_t length = run_length(depth, kMaxDepth, kSplitDepth);
+  for (int64_t i = 0; i * length < depth; ++i) {
+    const Run run = Run{0, depth}.part(i, length);
+    f(Depths{run, ceil_div(run.count, kSplitDepth)});
+  }
+}
+
 /// Calls f(matrix, column) for what lies in each group of some columns at some depths; `column` counts from
 /// the first of them.
 template <class F>
@@ -92,76 +93,97 @@ void for_each_group(const ColumnGroups& factor, Run depths, Run columns, const F
   }
 }
 
+void pack_right(const SplitKernels& kernels, ConstMatrix b, uint16_t* packed, bool& finite) {
+  finite = kernels.pack_right({b.data, b.col_stride, b.row_stride, b.cols, b.rows}, packed) && finite;
+}
+
 /// A product whose threads pack its factors together, then share out the blocks of the result. Both are
 /// handed out in small tasks, as cores are not equally fast at all times.
 class Product {
  public:
-  Product(ConstMatrix a, const ColumnGroups& b, Matrix c, const SplitKernels& kernels, DenseProduct plain,
-          Workspace& workspace)
-      : a_(a), b_(b), c_(c), kernels_(kernels), plain_(plain), workspace_(workspace) {}
+  Product(ConstMatrix a, Matrix c, const SplitKernels& kernels)
+      : a_(a), c_(c), kernels_(kernels), left_(workspace().left) {}
 
-  void run(float beta) {
-    const Run all{0, a_.cols};
-    const int64_t depth = run_length(a_.cols, kMaxDepth, kSplitDepth);
-    for (int64_t i = 0; i * depth < a_.cols; ++i) {
-      depths_ = all.part(i, depth);
-      steps_ = ceil_div(depths_.count, kSplitDepth);
-      run_depths(i == 0 ? beta : 1.0F);
-    }
-  }
-
- private:
-  int64_t panel_elements() const { return steps_ * kernels_.step_elements(); }
-  /// Rows or columns whose packed values take `bytes`.
-  int64_t lines_in(int64_t bytes) const { return bytes / (2 * panel_elements()) * kSplitLines; }
-
-  void run_depths(float beta) {
-    const int64_t rows = run_length(c_.rows, lines_in(kFactorBytes), kSplitLines);
-    const int64_t columns = run_length(c_.cols, lines_in(kFactorBytes), kSplitLines);
-    for (int64_t j = 0; j * columns < c_.cols; ++j) {
-      for (int64_t i = 0; i * rows < c_.rows; ++i) {
-        rows_ = Run{0, c_.rows}.part(i, rows);
-        columns_ = Run{0, c_.cols}.part(j, columns);
-        pack(j == 0 || rows < c_.rows, i == 0);
-        multiply(beta);
-      }
-    }
-  }
-
-  void pack(bool left, bool right) {
-    const int64_t left_tasks = left ? ceil_div(rows_.count, kPackedLines) : 0;
-    const int64_t right_tasks = right ? ceil_div(columns_.count, kPackedLines) : 0;
-    if (left) left_finite_ = true;
-    if (right) right_finite_ = true;
-    parallel_tasks(left_tasks + right_tasks, (left_tasks + right_tasks) * kPackedLines * depths_.count,
-                   [&](int64_t task, int) {
-                     if (task < left_tasks) {
-                       pack_left(task * kPackedLines / kSplitLines, rows_.part(task, kPackedLines));
-                     } else {
-                       task -= left_tasks;
-                       pack_right(task * kPackedLines / kSplitLines, columns_.part(task, kPackedLines));
-                     }
-                   });
-  }
-
-  void pack_left(int64_t panel, Run rows) {
-    const ConstMatrix a = block_of(a_, rows.first, rows.count, depths_.first, depths_.count);
-    if (!kernels_.pack_left({a.data, a.row_stride, a.col_stride, a.rows, a.cols},
-                            workspace_.left + panel * panel_elements())) {
-      left_finite_ = false;
-    }
-  }
-
-  void pack_right(int64_t panel, Run columns) {
-    for_each_group(b_, depths_, columns, [&](ConstMatrix group, int64_t column) {
-      if (!kernels_.pack_right({group.data, group.col_stride, group.row_stride, group.cols, group.rows},
-                               workspace_.right + (panel + column / kSplitLines) * panel_elements())) {
-        right_finite_ = false;
+  /// Blocks with values that have no parts go to `plain`.
+  void run(const ColumnGroups& b, DenseProduct plain, float beta) {
+    plain_ = plain;
+    b_ = &b;
+    uint16_t* right = workspace().right;
+    right_ = right;
+    for_each_run(a_.cols, [&](Depths depths) {
+      depths_ = depths;
+      const int64_t rows = rows_at_once();
+      const int64_t columns = run_length(c_.cols, lines_in(kFactorBytes), kSplitLines);
+      for (int64_t j = 0; j * columns < c_.cols; ++j) {
+        for (int64_t i = 0; i * rows < c_.rows; ++i) {
+          rows_ = Run{0, c_.rows}.part(i, rows);
+          columns_ = Run{0, c_.cols}.part(j, columns);
+          pack(j == 0 || rows < c_.rows, i == 0 ? right : nullptr);
+          multiply(depths.run.first == 0 ? beta : 1.0F);
+        }
       }
     });
   }
 
+  /// `right` has the packed panels of all columns, run of depths after run.
+  void run(const uint16_t* right, float beta) {
+    right_ = right;
+    columns_ = {0, c_.cols};
+    for_each_run(a_.cols, [&](Depths depths) {
+      depths_ = depths;
+      const int64_t rows = rows_at_once();
+      for (int64_t i = 0; i * rows < c_.rows; ++i) {
+        rows_ = Run{0, c_.rows}.part(i, rows);
+        pack(true, nullptr);
+        multiply(depths.run.first == 0 ? beta : 1.0F);
+      }
+      right_ += ceil_div(c_.cols, kSplitLines) * panel_elements();
+    });
+  }
+
+ private:
+  int64_t panel_elements() const { return depths_.steps * kernels_.step_elements(); }
+  /// Rows or columns whose packed values take `bytes`.
+  int64_t lines_in(int64_t bytes) const { return bytes / (2 * panel_elements()) * kSplitLines; }
+  int64_t rows_at_once() const { return run_length(c_.rows, lines_in(kFactorBytes), kSplitLines); }
+
+  /// Packs the rows, and into `right` where it is given the columns, that come next.
+  void pack(bool left, uint16_t* right) {
+    const int64_t left_tasks = left ? ceil_div(rows_.count, kPackedLines) : 0;
+    const int64_t right_tasks = right != nullptr ? ceil_div(columns_.count, kPackedLines) : 0;
+    if (left) left_finite_ = true;
+    if (right != nullptr) right_finite_ = true;
+    const int64_t lines = (left ? rows_.count : 0) + (right != nullptr ? columns_.count : 0);
+    parallel_tasks(left_tasks + right_tasks, lines * depths_.run.count, [&](int64_t task, int) {
+      if (task < left_tasks) {
+        pack_rows(task * kPackedLines / kSplitLines, rows_.part(task, kPackedLines));
+      } else {
+        task -= left_tasks;
+        const int64_t panel = task * kPackedLines / kSplitLines;
+        pack_columns(right + panel * panel_elements(), columns_.part(task, kPackedLines));
+      }
+    });
+  }
+
+  void pack_rows(int64_t panel, Run rows) {
+    const ConstMatrix a = block_of(a_, rows.first, rows.count, depths_.run.first, depths_.run.count);
+    if (!kernels_.pack_left({a.data, a.row_stride, a.col_stride, a.rows, a.cols},
+                            left_ + panel * panel_elements())) {
+      left_finite_ = false;
+    }
+  }
+
+  void pack_columns(uint16_t* packed, Run columns) {
+    bool finite = true;
+    for_each_group(*b_, depths_.run, columns, [&](ConstMatrix group, int64_t column) {
+      pack_right(kernels_, group, packed + column / kSplitLines * panel_elements(), finite);
+    });
+    if (!finite) right_finite_ = false;
+  }
+
   void multiply(float beta) {
+    const int64_t work = rows_.count * columns_.count * depths_.run.count / kProductsPerElement;
+    if (c_.rows <= kFewRows) return multiply_few(work, beta);
     const int64_t tasks = kTasksPerThread * max_threads();
     const int64_t most_across = ceil_div(columns_.count, kLeastColumns);
     const int64_t most_rows = std::max(kLeastRows, rows_.count / ceil_div(tasks, most_across));
@@ -170,41 +192,60 @@ class Product {
     const int64_t most_columns = std::max(kLeastColumns, columns_.count / ceil_div(tasks, down));
     const int64_t columns = run_length(columns_.count, most_columns, kSplitLines);
     const int64_t across = ceil_div(columns_.count, columns);
-    const int64_t work = rows_.count * columns_.count * depths_.count / kProductsPerElement;
     parallel_tasks(down * across, work, [&](int64_t task, int) {
       multiply_block(rows_.part(task / across, rows), columns_.part(task % across, columns), beta);
     });
   }
 
+  /// Each thread reads a run of the right factor's panels; tasks would cost more than they even out.
+  void multiply_few(int64_t work, float beta) {
+    const int64_t panels = ceil_div(columns_.count, kSplitLines);
+    parallel_ranges(panels, work / panels, [&](int64_t first, int64_t last) {
+      const int64_t begin = first * kSplitLines, end = std::min(last * kSplitLines, columns_.count);
+      multiply_block(rows_, {columns_.first + begin, end - begin}, beta);
+    });
+  }
+
   void multiply_block(Run rows, Run columns, float beta) {
     const Matrix c = block_of(c_, rows.first, rows.count, columns.first, columns.count);
-    if (!left_finite_ || !right_finite_) return multiply_plainly(rows, columns, c, beta);
+    if (plain_ != nullptr && !(left_finite_ && right_finite_))
+      return multiply_plainly(rows, columns, c, beta);
     const int64_t row = rows.first - rows_.first, column = columns.first - columns_.first;
-    kernels_.multiply({workspace_.left + row / kSplitLines * panel_elements(),
-                       workspace_.right + column / kSplitLines * panel_elements(), c.data, c.row_stride,
-                       c.rows, c.cols, steps_, beta != 0,
-                       beta == 0 && c_.rows * c_.cols >= kStreamedElements});
+    kernels_.multiply({left_ + row / kSplitLines * panel_elements(),
+                       right_ + column / kSplitLines * panel_elements(), c.data, c.row_stride, c.rows, c.cols,
+                       depths_.steps, beta != 0, beta == 0 && c_.rows * c_.cols >= kStreamedElements});
   }
 
   /// Where a value has no parts.
   void multiply_plainly(Run rows, Run columns, Matrix c, float beta) {
-    const ConstMatrix a = block_of(a_, rows.first, rows.count, depths_.first, depths_.count);
-    for_each_group(b_, depths_, columns, [&](ConstMatrix group, int64_t column) {
+    const ConstMatrix a = block_of(a_, rows.first, rows.count, depths_.run.first, depths_.run.count);
+    for_each_group(*b_, depths_.run, columns, [&](ConstMatrix group, int64_t column) {
       plain_(a, group, block_of(c, 0, c.rows, column, group.cols), beta);
     });
   }
 
   ConstMatrix a_;
-  const ColumnGroups& b_;
   Matrix c_;
   const SplitKernels& kernels_;
-  DenseProduct plain_;
-  Workspace& workspace_;
+  const ColumnGroups* b_ = nullptr;
+  DenseProduct plain_ = nullptr;
+  uint16_t* left_;
+  const uint16_t* right_ = nullptr;
   // What is packed now.
-  Run depths_{}, rows_{}, columns_{};
-  int64_t steps_ = 0;
+  Depths depths_{};
+  Run rows_{}, columns_{};
   std::atomic<bool> left_finite_ = true, right_finite_ = true;
 };
+
+const SplitKernels& kernels_of(Precision precision) {
+#ifdef __x86_64__
+  return amx::split_kernels(precision);
+#else
+  static constexpr SplitKernels none;
+  (void)precision;
+  return none;
+#endif
+}
 
 }  // namespace
 
@@ -215,13 +256,29 @@ bool split_gemm_pays(int64_t m, int64_t k, int64_t n) {
 
 void split_gemm(ConstMatrix a, const ColumnGroups& b, Matrix c, float beta, Precision precision,
                 DenseProduct plain) {
-#ifdef __x86_64__
-  const SplitKernels& kernels = amx::split_kernels(precision);
-#else
-  const SplitKernels kernels;
-#endif
-  thread_local Workspace workspace;
-  Product(a, b, c, kernels, plain, workspace).run(beta);
+  Product(a, c, kernels_of(precision)).run(b, plain, beta);
+}
+
+SplitWeights::SplitWeights(ConstMatrix b) {
+  const SplitKernels& kernels = kernels_of(Precision::high);
+  const int64_t panels = ceil_div(b.cols, kSplitLines);
+  for_each_run(b.rows, [&](Depths depths) { bytes_ += 2 * panels * depths.steps * kernels.step_elements(); });
+  packed_ = allocate(bytes_);
+  auto* packed = reinterpret_cast<uint16_t*>(packed_.get());
+  for_each_run(b.rows, [&](Depths depths) {
+    const int64_t panel = depths.steps * kernels.step_elements();
+    parallel_ranges(panels, kSplitLines * depths.run.count, [&](int64_t first, int64_t last) {
+      const int64_t begin = first * kSplitLines, end = std::min(last * kSplitLines, b.cols);
+      bool finite = true;  // where it is not, the products show it
+      pack_right(kernels, block_of(b, depths.run.first, depths.run.count, begin, end - begin),
+                 packed + first * panel, finite);
+    });
+    packed += panels * panel;
+  });
+}
+
+void SplitWeights::multiply(ConstMatrix a, Matrix c, float beta) const {
+  Product(a, c, kernels_of(Precision::high)).run(reinterpret_cast<const uint16_t*>(packed_.get()), beta);
 }
 
 }  // namespace nereus::kernels

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "nereus/kernels/matrix.h"
+#include "nereus/kernels/memory.h"
 
 namespace nereus::kernels {
 
@@ -27,5 +28,23 @@ inline void split_gemm(ConstMatrix a, ConstMatrix b, Matrix c, float beta, Preci
                        DenseProduct plain) {
   split_gemm(a, ColumnGroups{b, b.cols, 0}, c, beta, precision, plain);
 }
+
+/// The right factor of products of high precision, packed once. Immutable after construction, so thread-safe.
+class SplitWeights {
+ public:
+  /// `b` is [depth, columns]. REQUIRES: has_tiles(), no empty size.
+  explicit SplitWeights(ConstMatrix b);
+
+  /// c = a · b + beta · c for any number of rows, with the bits of split_gemm of high precision where all is
+  /// finite; a row or column with an infinity, a NaN or a value beyond 3.39e38 becomes NaN. REQUIRES: as
+  /// there.
+  void multiply(ConstMatrix a, Matrix c, float beta) const;
+
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  int64_t bytes_ = 0;
+  Memory packed_;
+};
 
 }  // namespace nereus::kernels

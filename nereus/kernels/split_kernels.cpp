@@ -10,46 +10,57 @@
 namespace nereus::kernels::amx {
 namespace {
 
-/// All tiles have 16 rows of 64 bytes.
+/// Tiles have 16 rows of 64 bytes; those of sums and of the left factor fewer where it has no more.
 struct alignas(64) TileShapes {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {kRowBytes, kRowBytes, kRowBytes, kRowBytes,
                             kRowBytes, kRowBytes, kRowBytes, kRowBytes};
-  uint8_t rows[16] = {kTile, kTile, kTile, kTile, kTile, kTile, kTile, kTile};
+  uint8_t rows[16] = {};
+
+  explicit TileShapes(int64_t left_rows) {
+    const int64_t few = left_rows < kTile ? left_rows : kTile;
+    for (int i = 0; i < 8; ++i) rows[i] = static_cast<uint8_t>(i < 6 ? few : kTile);
+  }
 };
 
-void zero_sums() {
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-}
+/// Tiles 0 to 3 are sums, 4 and 5 the left factor's, 6 and 7 the right one's. Without `Lower` the second 16
+/// rows, of tiles 2, 3 and 5, are left out.
+template <bool Lower>
+struct Tiles {
+  static void zero() {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
 
-/// Sums of a patch as rows of 32 columns.
-void store_sums(float* sums) {
-  constexpr int64_t kSumsBytes = kSplitLines * sizeof(float);
-  float* lower = sums + kTile * kSplitLines;
-  _tile_stored(0, sums, kSumsBytes);
-  _tile_stored(1, sums + kTile, kSumsBytes);
-  _tile_stored(2, lower, kSumsBytes);
-  _tile_stored(3, lower + kTile, kSumsBytes);
-}
+  /// Sums of a patch as rows of 32 columns.
+  static void store(float* sums) {
+    constexpr int64_t kSumsBytes = kSplitLines * sizeof(float);
+    float* lower = sums + kTile * kSplitLines;
+    _tile_stored(0, sums, kSumsBytes);
+    _tile_stored(1, sums + kTile, kSumsBytes);
+    if (!Lower) return;
+    _tile_stored(2, lower, kSumsBytes);
+    _tile_stored(3, lower + kTile, kSumsBytes);
+  }
 
-/// Tiles 4 and 5 are the left factor's, 6 and 7 the right one's.
-void load_left(const uint16_t* step, int part) {
-  _tile_loadd(4, step + 2 * part * kTileElements, kRowBytes);
-  _tile_loadd(5, step + (2 * part + 1) * kTileElements, kRowBytes);
-}
-void load_right(const uint16_t* step, int part) {
-  _tile_loadd(6, step + 2 * part * kTileElements, kRowBytes);
-  _tile_loadd(7, step + (2 * part + 1) * kTileElements, kRowBytes);
-}
-void add_products() {
-  _tile_dpbf16ps(0, 4, 6);
-  _tile_dpbf16ps(1, 4, 7);
-  _tile_dpbf16ps(2, 5, 6);
-  _tile_dpbf16ps(3, 5, 7);
-}
+  static void load_left(const uint16_t* step, int part) {
+    _tile_loadd(4, step + 2 * part * kTileElements, kRowBytes);
+    if (Lower) _tile_loadd(5, step + (2 * part + 1) * kTileElements, kRowBytes);
+  }
+  static void load_right(const uint16_t* step, int part) {
+    _tile_loadd(6, step + 2 * part * kTileElements, kRowBytes);
+    _tile_loadd(7, step + (2 * part + 1) * kTileElements, kRowBytes);
+  }
+  static void add_products() {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    if (!Lower) return;
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+};
 
 int64_t lesser(int64_t x, int64_t y) {
   return x < y ? x : y;
@@ -109,43 +120,51 @@ struct Patch {
   }
 };
 
-/// Packed values that are needed next: `share` bytes are fetched a step.
+/// Packed values that are needed next: `share` bytes are fetched at a time. A burst of fetches would occupy
+/// the buffers that tile loads need, too.
 struct Next {
   const char* packed;
   int64_t share;
 
-  void fetch(int64_t step) const {
+  void fetch(int64_t time) const {
     for (int64_t line = 0; line < share; line += kRowBytes) {
-      __builtin_prefetch(packed + step * share + line, 0, 2);
+      __builtin_prefetch(packed + time * share + line, 0, 2);
     }
   }
 };
 
-/// Adds the products of parts that fp32 can tell from zero beside the greatest; each time only one factor's
-/// tiles are replaced.
+/// Products of parts that fp32 can tell from zero beside the greatest.
 template <int Parts>
-[[gnu::always_inline]] inline void add_step(const uint16_t* left, const uint16_t* right) {
-  load_left(left, 0);
+constexpr int64_t products = Parts == 3 ? 6 : 3;
+
+/// Adds a step's products; each time only one factor's tiles are replaced. `after` is called after each.
+template <int Parts, class Tiles>
+[[gnu::always_inline]] inline void add_step(const uint16_t* left, const uint16_t* right, const auto& after) {
+  const auto add = [&] {
+    Tiles::add_products();
+    after();
+  };
+  Tiles::load_left(left, 0);
   if constexpr (Parts == 3) {
-    load_right(right, 2);
-    add_products();
+    Tiles::load_right(right, 2);
+    add();
   }
-  load_right(right, 1);
-  add_products();
+  Tiles::load_right(right, 1);
+  add();
   if constexpr (Parts == 3) {
-    load_left(left, 1);
-    add_products();
-    load_right(right, 0);
-    add_products();
-    load_left(left, 2);
-    add_products();
-    load_left(left, 0);
-    add_products();
+    Tiles::load_left(left, 1);
+    add();
+    Tiles::load_right(right, 0);
+    add();
+    Tiles::load_left(left, 2);
+    add();
+    Tiles::load_left(left, 0);
+    add();
   } else {
-    load_right(right, 0);
-    add_products();
-    load_left(left, 1);
-    add_products();
+    Tiles::load_right(right, 0);
+    add();
+    Tiles::load_left(left, 1);
+    add();
   }
 }
 
@@ -157,18 +176,20 @@ class Patches {
   explicit Patches(const SplitBlock& block)
       : block_(block), share_((kSplitLines + block.steps - 1) / block.steps) {}
 
+  template <class Tiles>
   void multiply(const uint16_t* left, const uint16_t* right, const Patch& patch, Next next) {
-    zero_sums();
+    Tiles::zero();
+    int64_t time = 0;
     for (int64_t k = 0; k < block_.steps; ++k) {
-      add_step<Parts>(left + k * step_elements<Parts>, right + k * step_elements<Parts>);
+      add_step<Parts, Tiles>(left + k * step_elements<Parts>, right + k * step_elements<Parts>,
+                             [&] { next.fetch(time++); });
       write(before_.share_of(k, share_));
       if (!block_.streams) patch.fetch(patch.share_of(k, share_));
-      next.fetch(k);
     }
     before_ = patch;
     buffer_ = 1 - buffer_;
     // Sums start from zero even where c does not: adding each step to a great value would cost bits.
-    store_sums(sums_[buffer_]);
+    Tiles::store(sums_[buffer_]);
   }
 
   /// Writes the last patch.
@@ -189,21 +210,27 @@ class Patches {
 
 template <int Parts>
 void multiply(const SplitBlock& block) {
-  const TileShapes shapes;
+  const TileShapes shapes(block.rows);
   asm volatile("" : : "r"(&shapes) : "memory");  // tile loads are not seen to read memory
   _tile_loadconfig(&shapes);
   const int64_t panel = block.steps * step_elements<Parts>;
   // Each block of rows fetches its share of the right factor's next panel.
   const int64_t blocks = (block.rows + kSplitLines - 1) / kSplitLines;
-  const int64_t share = (step_elements<Parts> * 2 / kRowBytes + blocks - 1) / blocks * kRowBytes;
+  const int64_t times = products<Parts> * block.steps;
+  const int64_t share = (panel * 2 / kRowBytes + times * blocks - 1) / (times * blocks) * kRowBytes;
   Patches<Parts> patches(block);
   for (int64_t j = 0; j < block.columns; j += kSplitLines) {
     for (int64_t i = 0; i < block.rows; i += kSplitLines) {
       const Patch patch{block.c + i * block.c_stride + j, block.c_stride, lesser(kSplitLines, block.rows - i),
                         lesser(kSplitLines, block.columns - j)};
+      const uint16_t* left = block.left + i / kSplitLines * panel;
       const uint16_t* right = block.right + j / kSplitLines * panel;
-      const auto* next = reinterpret_cast<const char*>(right + panel) + i / kSplitLines * share * block.steps;
-      patches.multiply(block.left + i / kSplitLines * panel, right, patch, {next, share});
+      const auto* next = reinterpret_cast<const char*>(right + panel) + i / kSplitLines * share * times;
+      if (patch.rows > kTile) {
+        patches.template multiply<Tiles<true>>(left, right, patch, {next, share});
+      } else {
+        patches.template multiply<Tiles<false>>(left, right, patch, {next, share});
+      }
     }
   }
   patches.finish();

@@ -26,11 +26,11 @@ void PackedLowRank::add(const at::Tensor& x, at::Tensor& y) const {
 }
 
 PackedLinear::PackedLinear(const at::Tensor& weight, kernels::Element element)
-    : element_(element), weights_(const_view(weight.detach()), element) {}
+    : element_(element), weights_(const_view(weight.detach()), element, matmul_precision()) {}
 
 at::Tensor PackedLinear::forward(const at::Tensor& x) const {
   at::Tensor y = at::empty({x.size(0), out()}, x.options());
-  weights_.multiply(const_view(x), view(y), 0, matmul_precision());
+  weights_.multiply(const_view(x), view(y));
   return y;
 }
 

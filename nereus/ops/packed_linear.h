@@ -31,6 +31,7 @@ class PackedLowRank {
 /// A linear layer for sampling: weights packed, no gradients. Immutable, thread-safe.
 class PackedLinear {
  public:
+  /// For products of the precision that holds now (matmul_precision).
   PackedLinear(const at::Tensor& weight, kernels::Element element);
 
   /// y [tokens, out] = x [tokens, in] · Wᵀ, fp32 whatever the weights' type.
