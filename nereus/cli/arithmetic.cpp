@@ -17,10 +17,10 @@ void add_arithmetic(CLI::App& command, bool& bf16, kernels::Precision& matmul_pr
           [&matmul_precision](const std::string& name) {
             matmul_precision = name == "high" ? kernels::Precision::high : kernels::Precision::highest;
           },
-          "Products of many rows in f32: highest is fp32; high is faster on processors with AMX and as exact "
-          "as 16 significant bits")
+          "Products of f32 matrices: high takes each value as a sum of two bf16 values (16 significant bits) "
+          "where the processor has AMX, which is faster; highest is fp32 everywhere")
       ->check(CLI::IsMember({"highest", "high"}))
-      ->default_str("highest");
+      ->default_str("high");
 }
 
 }  // namespace nereus::cli

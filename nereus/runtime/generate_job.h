@@ -25,7 +25,7 @@ struct GenerateCommand {
   int64_t max_running = 64;
   int64_t kv_memory_mb = 1024;
   int64_t threads = 0;
-  kernels::Precision matmul_precision = kernels::Precision::highest;
+  kernels::Precision matmul_precision = kernels::Precision::high;
   rollout::SamplingOptions sampling{};
   std::vector<std::string> stop{};
 };

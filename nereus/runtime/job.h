@@ -25,7 +25,7 @@ struct RunSection {
   uint64_t seed = 0;
   int64_t threads = 0;  ///< 0: as many as the process may use
   /// Of products of fp32 matrices.
-  kernels::Precision matmul_precision = kernels::Precision::highest;
+  kernels::Precision matmul_precision = kernels::Precision::high;
   int64_t checkpoint_every = 25;  ///< 0: only at the end
   int64_t keep_checkpoints = 2;   ///< 0: all
 };

@@ -26,7 +26,7 @@ struct ServeCommand {
   bool prefix_cache = true;  ///< prompts that begin alike, or go on from an answer, share keys and values
   bool bf16 = false;
   int64_t threads = 0;
-  kernels::Precision matmul_precision = kernels::Precision::highest;
+  kernels::Precision matmul_precision = kernels::Precision::high;
   uint64_t seed = 0;  ///< of requests without one
   http::ServerOptions server{};
   double grace_seconds = 30;  ///< for running requests, after Ctrl-C

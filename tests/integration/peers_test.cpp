@@ -57,7 +57,7 @@ TEST_F(ServePeers, PeftsAdaptersOfSmolLm2) {
   const std::string model = NEREUS_SOURCE_DIR "/.deps/models/SmolLM2-135M-Instruct-hf";
   if (!python_has("peft") || !std::filesystem::exists(model))
     GTEST_SKIP() << "no PEFT or no " << model << ": scripts/setup --peers installs them";
-  const Server server = start("server", {"serve", model, "--port", "0"});
+  const Server server = start("server", {"serve", model, "--port", "0", "--matmul-precision", "highest"});
   EXPECT_THAT(output_of(fmt::format("{} {} {} {}", script("peft_adapters.py"), model, server.url,
                                     (scratch_.path() / "peft").string())),
               HasSubstr("all held"));

@@ -220,10 +220,10 @@ TEST_F(TrainJob, ResamplingReplacesGroupsWithoutSpread) {
 }
 
 TEST_F(TrainJob, ComputesInThePrecisionOfItsJob) {
-  run("high", {{"run.matmul_precision", "high"}});
-  EXPECT_EQ(ops::matmul_precision(), kernels::Precision::high);
-  run("default", {});
+  run("highest", {{"run.matmul_precision", "highest"}});
   EXPECT_EQ(ops::matmul_precision(), kernels::Precision::highest);
+  run("default", {});
+  EXPECT_EQ(ops::matmul_precision(), kernels::Precision::high);
 }
 
 TEST_F(TrainJob, AnotherJobIsNotResumed) {
