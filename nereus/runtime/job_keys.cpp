@@ -27,7 +27,8 @@ void add_run(KeyTable<Job>& keys) {
       "run.matmul_precision", [](auto& job) -> auto& { return job.run.matmul_precision; },
       std::vector<std::pair<std::string, kernels::Precision>>{{"highest", kernels::Precision::highest},
                                                               {"high", kernels::Precision::high}},
-      "Products of fp32 matrices: high takes each value as a sum of two bf16 values (16 significant bits) where "
+      "Products of fp32 matrices: high takes each value as a sum of two bf16 values (16 significant bits) "
+      "where "
       "the processor has AMX, which is faster; highest is fp32 everywhere.");
   keys.add(
       "run.checkpoint_every", [](auto& job) -> auto& { return job.run.checkpoint_every; },
