@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <limits>
 
 #include "nereus/plan/decode.h"
@@ -91,16 +92,20 @@ class Combiner {
         maker_(pricing, classes_),
         shared_(all_shared(choices)),
         fastest_(fastest_turns(choices)),
+        among_states_(fastest_),
         least_(shared_ ? choices : std::vector<Choices>{}, pricing.job, room_of(pricing, grids_)),
         top_(top),
         bound_(bound) {}
 
   Combinations run() {
-    std::vector<std::vector<State>> models;
-    for (const Role role : {Role::actor, Role::critic, Role::reward, Role::reference}) {
+    // The actor has the most choices: what the others take at least leaves few of them.
+    std::deque<std::vector<State>> models;
+    for (const Role role : {Role::reference, Role::reward, Role::critic, Role::actor}) {
       if (pricing_.job.find(role) == nullptr) continue;
-      models.push_back(states_of(role));
-      if (models.back().empty()) return {{}, !cut_ && !expired_};
+      models.push_front(states_of(role));
+      if (models.front().empty()) return {{}, !cut_ && !expired_};
+      beside_ = beside_ + floor_of(models.front());
+      if (!shared_) set_fastest(models.front(), among_states_);
     }
     std::vector<State> others = {empty()};
     for (size_t i = 1; i < models.size(); ++i) {
@@ -158,16 +163,20 @@ class Combiner {
     return floor;
   }
 
+  /// Turns of the states' stages take what the fastest of the states takes. REQUIRES: there are some.
+  void set_fastest(const std::vector<State>& states, std::vector<Turn>& turns) const {
+    for (size_t i = 0; i < turns.size(); ++i) {
+      if (states.front().options[i] == nullptr) continue;
+      turns[i].seconds = std::numeric_limits<double>::infinity();
+      for (const State& state : states)
+        turns[i].seconds = std::min(turns[i].seconds, state.options[i]->seconds);
+    }
+  }
+
   /// Leaves only those that are fast enough beside the fastest of the other models.
   void drop_slow(std::vector<State>& actors, std::vector<State>& others) {
-    for (Turn& turn : fastest_) turn.seconds = std::numeric_limits<double>::infinity();
     for (const std::vector<State>* states : {&actors, &others}) {
-      for (const State& state : *states) {
-        for (size_t i = 0; i < choices_.size(); ++i) {
-          if (state.options[i] != nullptr)
-            fastest_[i].seconds = std::min(fastest_[i].seconds, state.options[i]->seconds);
-        }
-      }
+      if (!states->empty()) set_fastest(*states, fastest_);
     }
     const Floor beside_actors = floor_of(others), beside_others = floor_of(actors);
     const auto slow = [&, none = empty()](const State& state) { return least_of(state, none) >= bound_; };
@@ -198,6 +207,16 @@ class Combiner {
     scratch_ = fastest_;
     set_turns(options);
     return course(scratch_, pricing_.job.reward_seconds, pricing_.job.asynchronous) + sync;
+  }
+
+  /// The same beside what is left of the models that were looked at before.
+  double least_beside_states(const std::vector<const Option*>& options,
+                             const LowerBound::Costs& costs) const {
+    if (shared_) return (least_.seconds(costs + beside_.costs) + beside_.sync) * kRounding;
+    scratch_ = among_states_;
+    set_turns(options);
+    const double seconds = course(scratch_, pricing_.job.reward_seconds, pricing_.job.asynchronous);
+    return (seconds + beside_.sync) * kRounding;
   }
 
   void set_turns(const std::vector<const Option*>& options) const {
@@ -250,7 +269,7 @@ class Combiner {
     for (const Draft& draft : drafts_of(stages)) {
       if (stopped() || full(front)) break;
       std::vector<const Option*> options = by_stage(stages, draft);
-      if (draft.seconds + maker_.sync(options) >= bound_) continue;
+      if (least_beside_states(options, draft.costs) + maker_.sync(options) >= bound_) continue;
       std::optional<State> state = maker_.make(std::move(options));
       if (!state) continue;
       state->costs = draft.costs;
@@ -360,6 +379,7 @@ class Combiner {
   StateMaker maker_;
   bool shared_;
   std::vector<Turn> fastest_;
+  std::vector<Turn> among_states_;  ///< the same, of the options that are in states of their model
   LowerBound least_;
   Floor beside_;  ///< of the models that the states at hand have yet to be joined with
   mutable std::vector<Turn> scratch_;

@@ -1,7 +1,6 @@
 #include "nereus/plan/device_class.h"
 
 #include <algorithm>
-#include <set>
 
 namespace nereus::plan {
 namespace {
@@ -81,24 +80,35 @@ DeviceClasses::DeviceClasses(const cluster::Cluster& cluster, const std::vector<
   for (const GridUse& use : grids) by_grid.push_back(pipeline_by_device(use, machines.size()));
   const Numbering classes = classes_of(rooms, grids, by_grid);
   std::vector<std::vector<int32_t>> members(cluster.machines.size());
+  std::vector<size_t> first;  // device of each class
   for (size_t device = 0; device < machines.size(); ++device) {
     const size_t index = classes.of(device);
     if (index == room_.size()) {
       room_.push_back(rooms[device]);
-      for (size_t g = 0; g < grids.size(); ++g) pipelines_[grids[g].grid].push_back(by_grid[g][device]);
+      first.push_back(device);
     }
     std::vector<int32_t>& here = members[static_cast<size_t>(machines[device])];
     here.resize(std::max(here.size(), index + 1));
     ++here[index];
   }
-  std::set<std::pair<double, std::vector<int32_t>>> hosts;
+  for (size_t g = 0; g < grids.size(); ++g) {
+    std::vector<int32_t>& pipeline = pipelines_[grids[g].grid];
+    pipeline.reserve(first.size());
+    for (const size_t device : first) pipeline.push_back(by_grid[g][device]);
+  }
   for (size_t machine = 0; machine < members.size(); ++machine) {
     members[machine].resize(room_.size());
-    const double room = cluster.machines[machine].host_memory * utilization;
-    if (!hosts.emplace(room, members[machine]).second) continue;
-    host_room_.push_back(room);
-    host_devices_.push_back(members[machine]);
+    add_host(cluster.machines[machine].host_memory * utilization, members[machine]);
   }
+}
+
+/// Unless there is one like it.
+void DeviceClasses::add_host(double room, const std::vector<int32_t>& devices) {
+  for (size_t host = 0; host < host_room_.size(); ++host) {
+    if (host_room_[host] == room && host_devices_[host] == devices) return;
+  }
+  host_room_.push_back(room);
+  host_devices_.push_back(devices);
 }
 
 }  // namespace nereus::plan

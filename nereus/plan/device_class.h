@@ -39,6 +39,8 @@ class DeviceClasses {
   const std::vector<int32_t>& host_devices(size_t host) const { return host_devices_[host]; }
 
  private:
+  void add_host(double room, const std::vector<int32_t>& devices);
+
   std::vector<double> room_;
   std::map<const Grid*, std::vector<int32_t>> pipelines_;
   std::vector<double> host_room_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "nereus/plan/combine.h"
 
@@ -48,11 +49,39 @@ struct View {
   double bound = 0;      ///< seconds that every combination takes
 };
 
+/// What one option takes and holds.
+struct Held {
+  double seconds = 0, bytes = 0;
+};
+
+/// Those that no other beats in both, at whatever price a byte has: fewer bytes first.
+std::vector<Held> unbeaten(std::vector<Held> all) {
+  std::sort(all.begin(), all.end(), [](const Held& a, const Held& b) {
+    return std::pair(a.bytes, a.seconds) < std::pair(b.bytes, b.seconds);
+  });
+  std::vector<Held> kept;
+  for (const Held& held : all) {
+    if (kept.empty() || held.seconds < kept.back().seconds) kept.push_back(held);
+  }
+  return kept;
+}
+
 /// All that costs are made of. `bytes`: [stages][options].
 class Relaxation {
  public:
   Relaxation(const std::vector<Choices>& choices, const Job& job, double room)
-      : choices_(choices), job_(job), room_(room), bytes_(bytes_of_all(choices)) {}
+      : choices_(choices), job_(job), room_(room), bytes_(bytes_of_all(choices)) {
+    for (size_t i = 0; i < choices.size(); ++i) {
+      std::vector<Held> idle, running;
+      for (size_t o = 0; o < choices[i].options.size(); ++o) {
+        const double seconds = choices[i].options[o]->seconds;
+        idle.push_back({seconds, bytes_[i][o].idle});
+        running.push_back({seconds, bytes_[i][o].running});
+      }
+      idle_.push_back(unbeaten(std::move(idle)));
+      running_.push_back(unbeaten(std::move(running)));
+    }
+  }
 
   double cost(const View& view, size_t stage, size_t option) const {
     const Bytes& bytes = bytes_[stage][option];
@@ -60,9 +89,12 @@ class Relaxation {
     return (beside(view, stage) ? 0 : choices_[stage].options[option]->seconds) + view.price * held;
   }
 
+  /// The least cost of the stage's options.
   double least(const View& view, size_t stage) const {
+    const bool free = beside(view, stage);
     double least = std::numeric_limits<double>::infinity();
-    for (size_t o = 0; o < choices_[stage].options.size(); ++o) least = std::min(least, cost(view, stage, o));
+    for (const Held& held : stage == view.running ? running_[stage] : idle_[stage])
+      least = std::min(least, (free ? 0 : held.seconds) + view.price * held.bytes);
     return least;
   }
 
@@ -105,6 +137,7 @@ class Relaxation {
   const Job& job_;
   double room_;
   std::vector<std::vector<Bytes>> bytes_;
+  std::vector<std::vector<Held>> idle_, running_;  ///< [stages], of the options that may cost the least
 };
 
 /// Those without a price, then those that bound the step best.

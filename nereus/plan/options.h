@@ -1,9 +1,13 @@
 #pragma once
 
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "nereus/plan/grid.h"
+#include "nereus/plan/model_size.h"
 #include "nereus/plan/time.h"
+#include "nereus/plan/work.h"
 
 namespace nereus::plan {
 
@@ -38,11 +42,33 @@ Placement placement_of(const Option& option);
 /// Devices are left out.
 std::vector<Placement> placements_on(const Job& job, ModelStage what, const Grid& grid);
 
-/// Those that fit when they are alone, without the ones that another on the same grid beats in time and
-/// memory. `largest`: bytes that the roomiest device may fill, its context left out. `priced` is raised by
-/// their number.
-std::vector<Option> options_on(const Job& job, ModelStage what, const Grid& grid, double largest,
-                               const Calibration& calibration, int64_t& priced);
+/// Makes the options of one job. What grids have in common (the average sequence, factors of a regime, sizes
+/// of ranks) is found once for all that it is asked for. Not thread-safe.
+class OptionMaker {
+ public:
+  /// Both outlive this.
+  OptionMaker(const Job& job, const Calibration& calibration);
+
+  /// Those that fit when they are alone, without the ones that another on the same grid beats in time and
+  /// memory. `largest`: bytes that the roomiest device may fill, its context left out.
+  std::vector<Option> options_on(ModelStage what, const Grid& grid, double largest);
+  /// Placements priced so far.
+  int64_t priced() const { return priced_; }
+
+ private:
+  /// Of a model in one pipeline and tensor size.
+  struct Regime {
+    RegimeFactors factors;
+    std::vector<RankSize> sizes;  ///< by pipeline index
+  };
+  const Regime& regime(const Placement& placement);
+
+  const Job& job_;
+  const Calibration& calibration_;
+  Work sequence_;                                                 ///< the average one
+  std::map<std::tuple<Role, int32_t, int32_t>, Regime> regimes_;  ///< by role, pp and tp
+  int64_t priced_ = 0;
+};
 
 /// Replicas beyond which some would have no sequence.
 int64_t most_replicas(const Job& job, ModelStage what);

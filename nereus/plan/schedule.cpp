@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace nereus::plan {
 
@@ -13,9 +14,8 @@ double course(const std::vector<Turn>& turns, double reward_seconds, bool asynch
     double start = turn.what.stage == Stage::infer   ? generated
                    : turn.what.stage == Stage::train ? inferred
                                                      : 0;
-    for (size_t other = 0; other < i; ++other) {
-      if ((turn.conflicts >> other & 1U) != 0) start = std::max(start, ends[other]);
-    }
+    for (uint32_t left = turn.conflicts; left != 0; left &= left - 1)
+      start = std::max(start, ends[static_cast<size_t>(std::countr_zero(left))]);
     ends[i] = start + turn.seconds;
     last = std::max(last, ends[i]);
     if (turn.what.stage == Stage::generate) {

@@ -40,14 +40,13 @@ double largest_room(const cluster::Cluster& cluster, const Job& job, const std::
 }
 
 std::unique_ptr<Offers> offers_of(const cluster::Cluster& cluster, const Job& job,
-                                  const Calibration& calibration, const std::vector<int32_t>& devices,
-                                  int64_t& priced) {
+                                  const std::vector<int32_t>& devices, OptionMaker& maker) {
   auto offers = std::make_unique<Offers>(
       Offers{.grids = {cluster, devices}, .by_family = {}, .families = {}, .options = {}});
   const double largest = largest_room(cluster, job, devices);
   for (const ModelStage what : model_stages(job)) {
     for (const Grid* grid : offers->grids.all(job.find(what.role)->config, most_replicas(job, what))) {
-      offers->by_family.push_back(options_on(job, what, *grid, largest, calibration, priced));
+      offers->by_family.push_back(maker.options_on(what, *grid, largest));
       offers->families.push_back({what, grid, nullptr});
     }
   }
@@ -80,6 +79,7 @@ std::vector<const Option*> few_of(const std::vector<const Option*>& options, siz
   std::sort(chosen.begin(), chosen.end());
   chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   std::vector<const Option*> result;
+  result.reserve(chosen.size());
   for (const size_t i : chosen) result.push_back(options[i]);
   return result;
 }
@@ -94,6 +94,8 @@ class Search {
         calibration_(calibration),
         options_(options),
         stages_(model_stages(job)),
+        weight_syncs_(weight_syncs(stages_)),
+        maker_(job, calibration),
         watch_(clock_),
         pricing_{cluster, job, calibration, syncs_, [this] { return expired(); }} {}
 
@@ -106,13 +108,14 @@ class Search {
     if (options_.separate_pools) separate();
     for (Shared& pool : shared) share(pool);
     result_.complete = result_.complete && !expired();
+    result_.considered = maker_.priced();
     explain_all();
     return std::move(result_);
   }
 
  private:
   const Offers& offer(const std::vector<int32_t>& devices) {
-    pools_.push_back(offers_of(cluster_, job_, calibration_, devices, result_.considered));
+    pools_.push_back(offers_of(cluster_, job_, devices, maker_));
     return *pools_.back();
   }
 
@@ -136,16 +139,10 @@ class Search {
     consider(current, links_of(cluster_, current), weight_sync_time(cluster_, job_, current, calibration_));
   }
 
-  double weight_sync(const std::vector<const Option*>& options) {
+  double weight_sync(const std::vector<const Option*>& options) const {
     double seconds = 0;
-    for (const Option* from : options) {
-      if (from->placement.what.stage != Stage::train) continue;
-      for (const Option* to : options) {
-        const ModelStage what = to->placement.what;
-        if (what.role == from->placement.what.role && what.stage != Stage::train)
-          seconds += sync_seconds(pricing_, *from, *to);
-      }
-    }
+    for (const auto& [from, to] : weight_syncs_)
+      seconds += sync_seconds(pricing_, *options[from], *options[to]);
     return seconds;
   }
 
@@ -356,6 +353,8 @@ class Search {
   const Calibration& calibration_;
   const SearchOptions& options_;
   const std::vector<ModelStage> stages_;
+  const std::vector<std::pair<size_t, size_t>> weight_syncs_;  ///< as places in stages_
+  OptionMaker maker_;
   SteadyClock clock_;
   Stopwatch watch_;
   std::vector<std::unique_ptr<Offers>> pools_;  ///< the first is all devices

@@ -72,16 +72,25 @@ const StageTime* StepTime::find(ModelStage what) const {
   return found == stages.end() ? nullptr : &*found;
 }
 
-double weight_sync_time(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
-                        const Calibration& calibration) {
-  double seconds = 0;
-  for (const Placement& from : plan.placements) {
-    if (from.what.stage != Stage::train) continue;
-    for (const Placement& to : plan.placements) {
-      if (to.what.role == from.what.role && to.what.stage != Stage::train)
-        seconds += sync_time(cluster, job, from, to, calibration);
+std::vector<std::pair<size_t, size_t>> weight_syncs(const std::vector<ModelStage>& stages) {
+  std::vector<std::pair<size_t, size_t>> syncs;
+  for (size_t from = 0; from < stages.size(); ++from) {
+    if (stages[from].stage != Stage::train) continue;
+    for (size_t to = 0; to < stages.size(); ++to) {
+      if (stages[to].role == stages[from].role && stages[to].stage != Stage::train)
+        syncs.emplace_back(from, to);
     }
   }
+  return syncs;
+}
+
+double weight_sync_time(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
+                        const Calibration& calibration) {
+  std::vector<ModelStage> stages;
+  for (const Placement& placement : plan.placements) stages.push_back(placement.what);
+  double seconds = 0;
+  for (const auto& [from, to] : weight_syncs(stages))
+    seconds += sync_time(cluster, job, plan.placements[from], plan.placements[to], calibration);
   return seconds;
 }
 

@@ -102,6 +102,8 @@ StepTime predict(const cluster::Cluster& cluster, const Job& job, const Plan& pl
 std::optional<StepTime> predict_if_fits(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
                                         const std::vector<Links>& links, double weight_sync,
                                         const Calibration& calibration);
+/// The weight syncs of a step, as places in `stages`: of one that trains, then of another stage of its model.
+std::vector<std::pair<size_t, size_t>> weight_syncs(const std::vector<ModelStage>& stages);
 /// Seconds of all weight syncs of a step, one after the other.
 double weight_sync_time(const cluster::Cluster& cluster, const Job& job, const Plan& plan,
                         const Calibration& calibration);

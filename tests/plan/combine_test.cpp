@@ -17,10 +17,9 @@ class OnOneMachine : public testing::Test {
  protected:
   explicit OnOneMachine(Job job = grpo(llama_8b())) : job_(std::move(job)) {
     const Grid* grid = grids_.find(4, 1, 1000);
-    for (const ModelStage what : model_stages(job_)) {
-      int64_t priced = 0;
-      options_.push_back(options_on(job_, what, *grid, 72e9, {}, priced));
-    }
+    const Calibration calibration;
+    OptionMaker maker(job_, calibration);
+    for (const ModelStage what : model_stages(job_)) options_.push_back(maker.options_on(what, *grid, 72e9));
     for (size_t i = 0; i < options_.size(); ++i) {
       Choices choices{model_stages(job_)[i], {}, (1U << i) - 1};
       for (const Option& option : options_[i]) choices.options.push_back(&option);

@@ -18,9 +18,10 @@ constexpr ModelStage kTrain{Role::actor, Stage::train};
 class Families : public testing::Test {
  protected:
   void offer(const Job& job) {
+    const Calibration calibration;
+    OptionMaker maker(job, calibration);
     for (const Grid* grid : grids_.all(job.find(Role::actor)->config, 8)) {
-      int64_t priced = 0;
-      options_.push_back(options_on(job, kTrain, *grid, 72e9, {}, priced));
+      options_.push_back(maker.options_on(kTrain, *grid, 72e9));
       families_.push_back({kTrain, grid, nullptr});
     }
     for (size_t i = 0; i < families_.size(); ++i) families_[i].options = &options_[i];

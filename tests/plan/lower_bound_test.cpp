@@ -17,11 +17,12 @@ class Relaxed {
     job_.prompts = 4;
     job_.reward_seconds = reward_seconds;
     const double room = memory * job_.utilization - a100().context;
+    const Calibration calibration;
+    OptionMaker maker(job_, calibration);
     for (const ModelStage what : model_stages(job_)) {
-      int64_t priced = 0;
       std::vector<Option>& options = options_.emplace_back();
       for (const int32_t tp : {1, 2}) {
-        for (Option& option : options_on(job_, what, *grids_.find(tp, 1, 1000), room, {}, priced))
+        for (Option& option : maker.options_on(what, *grids_.find(tp, 1, 1000), room))
           options.push_back(std::move(option));
       }
     }

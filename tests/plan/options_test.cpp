@@ -14,6 +14,7 @@ class OptionsOnAGrid : public testing::Test {
  protected:
   cluster::Cluster cluster_ = machines_of(a100(), 1);
   GridSet grids_{cluster_, {0, 1, 2, 3, 4, 5, 6, 7}};
+  Calibration calibration_;
 };
 
 TEST_F(OptionsOnAGrid, EverythingThatIsConsidered) {
@@ -32,17 +33,18 @@ TEST_F(OptionsOnAGrid, EverythingThatIsConsidered) {
 }
 
 TEST_F(OptionsOnAGrid, WhatDoesNotFitAloneIsDropped) {
-  int64_t priced = 0;
-  EXPECT_TRUE(options_on(grpo(llama_70b()), kTrain, *grids_.find(8, 1, 100), 72e9, {}, priced).empty());
-  EXPECT_EQ(priced, 0);
+  const Job job = grpo(llama_70b());
+  OptionMaker maker(job, calibration_);
+  EXPECT_TRUE(maker.options_on(kTrain, *grids_.find(8, 1, 100), 72e9).empty());
+  EXPECT_EQ(maker.priced(), 0);
 }
 
 TEST_F(OptionsOnAGrid, NoneIsBeatenByAnother) {
-  int64_t priced = 0;
   const Job job = grpo(llama_8b());
-  const auto options = options_on(job, kTrain, *grids_.find(2, 1, 100), 72e9, {}, priced);
+  OptionMaker maker(job, calibration_);
+  const auto options = maker.options_on(kTrain, *grids_.find(2, 1, 100), 72e9);
   EXPECT_GT(options.size(), 2);
-  EXPECT_LT(static_cast<int64_t>(options.size()), priced);
+  EXPECT_LT(static_cast<int64_t>(options.size()), maker.priced());
   for (const Option& a : options) {
     for (const Option& b : options) {
       if (&a == &b || a.shards_weights() != b.shards_weights()) continue;
@@ -53,13 +55,30 @@ TEST_F(OptionsOnAGrid, NoneIsBeatenByAnother) {
 }
 
 TEST_F(OptionsOnAGrid, ArePricedLikeTheirPlacements) {
-  int64_t priced = 0;
   const Job job = grpo(llama_8b());
-  for (const Option& option : options_on(job, kTrain, *grids_.find(2, 2, 100), 72e9, {}, priced)) {
+  for (const Option& option :
+       OptionMaker(job, calibration_).options_on(kTrain, *grids_.find(2, 2, 100), 72e9)) {
     const Placement placement = placement_of(option);
     EXPECT_DOUBLE_EQ(option.seconds, stage_time(cluster_, job, placement, 0, {}).total());
     const Ledger running = footprint(job, placement, 0).running;
     EXPECT_DOUBLE_EQ(option.needs[0].weights + option.needs[0].running, running.total());
+  }
+}
+
+TEST_F(OptionsOnAGrid, AreTheSameWhateverTheMakerHasMadeBefore) {
+  const Job job = grpo(llama_8b());
+  calibration_.factors[{Operation::train, "actor/tp2/pp2"}] = 1.5;
+  OptionMaker maker(job, calibration_);
+  maker.options_on(kTrain, *grids_.find(2, 1, 100), 72e9);
+  for (const Grid* grid : {grids_.find(2, 2, 100), grids_.find(2, 2, 1), grids_.find(2, 1, 100)}) {
+    const auto after = maker.options_on(kTrain, *grid, 72e9);
+    const auto alone = OptionMaker(job, calibration_).options_on(kTrain, *grid, 72e9);
+    ASSERT_EQ(after.size(), alone.size());
+    for (size_t i = 0; i < after.size(); ++i) {
+      EXPECT_EQ(after[i].placement, alone[i].placement);
+      EXPECT_EQ(after[i].needs, alone[i].needs);
+      EXPECT_EQ(after[i].seconds, alone[i].seconds);
+    }
   }
 }
 
