@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace nereus::elastic {
 namespace {
@@ -12,11 +13,33 @@ uint64_t hash_of(const std::vector<int32_t>& places) {
   return hash;
 }
 
-uint64_t pair_key(int32_t a, int32_t b) {
-  return static_cast<uint64_t>(a) << 32U | static_cast<uint32_t>(b);
+/// Where the search for a pair begins (Fibonacci hashing; Knuth, The Art of Computer Programming 3, 6.4).
+size_t place_of(int32_t a, int32_t b, size_t size) {
+  const uint64_t pair = static_cast<uint64_t>(a) << 32U | static_cast<uint32_t>(b);
+  return static_cast<size_t>(pair * 0x9E3779B97F4A7C15 >> 32U) & (size - 1);
 }
 
 }  // namespace
+
+int32_t& PairTable::at(int32_t a, int32_t b) {
+  if (2 * used_ >= entries_.size()) grow();
+  size_t i = place_of(a, b, entries_.size());
+  while (entries_[i].a >= 0 && (entries_[i].a != a || entries_[i].b != b))
+    i = (i + 1) & (entries_.size() - 1);
+  if (entries_[i].a < 0) {
+    entries_[i] = {a, b, -1};
+    ++used_;
+  }
+  return entries_[i].set;
+}
+
+void PairTable::grow() {
+  const std::vector<Entry> before = std::exchange(entries_, std::vector<Entry>(2 * entries_.size()));
+  used_ = 0;
+  for (const Entry& entry : before) {
+    if (entry.a >= 0) at(entry.a, entry.b) = entry.set;
+  }
+}
 
 PlaceSets::PlaceSets() : begin_{0} {
   intern({});
@@ -66,31 +89,31 @@ int32_t PlaceSets::add(std::vector<int32_t> places) {
 int32_t PlaceSets::unite(int32_t a, int32_t b) {
   if (a == b || b == 0) return a;
   if (a == 0) return b;
-  const uint64_t key = pair_key(std::min(a, b), std::max(a, b));
-  if (const auto found = united_.find(key); found != united_.end()) return found->second;
+  int32_t& known = united_.at(std::min(a, b), std::max(a, b));
+  if (known >= 0) return known;
   std::vector<int32_t> both;
   std::ranges::set_union((*this)[a], (*this)[b], std::back_inserter(both));
-  return united_[key] = intern(std::move(both));
+  return known = intern(std::move(both));
 }
 
 int32_t PlaceSets::subtract(int32_t a, int32_t b) {
   if (a == b) return 0;
   if (a == 0 || b == 0) return a;
-  const uint64_t key = pair_key(a, b);
-  if (const auto found = subtracted_.find(key); found != subtracted_.end()) return found->second;
+  int32_t& known = subtracted_.at(a, b);
+  if (known >= 0) return known;
   std::vector<int32_t> rest;
   std::ranges::set_difference((*this)[a], (*this)[b], std::back_inserter(rest));
-  return subtracted_[key] = intern(std::move(rest));
+  return known = intern(std::move(rest));
 }
 
 int32_t PlaceSets::intersect(int32_t a, int32_t b) {
   if (a == b) return a;
   if (a == 0 || b == 0) return 0;
-  const uint64_t key = pair_key(std::min(a, b), std::max(a, b));
-  if (const auto found = intersected_.find(key); found != intersected_.end()) return found->second;
+  int32_t& known = intersected_.at(std::min(a, b), std::max(a, b));
+  if (known >= 0) return known;
   std::vector<int32_t> both;
   std::ranges::set_intersection((*this)[a], (*this)[b], std::back_inserter(both));
-  return intersected_[key] = intern(std::move(both));
+  return known = intern(std::move(both));
 }
 
 }  // namespace nereus::elastic

@@ -9,6 +9,23 @@
 
 namespace nereus::elastic {
 
+/// Numbers of sets by pairs of them: open addressing, so that a look takes one line of memory. Not
+/// thread-safe.
+class PairTable {
+ public:
+  /// The number at the pair, or -1 where there is none yet, to be filled in before the next call.
+  int32_t& at(int32_t a, int32_t b);
+
+ private:
+  struct Entry {
+    int32_t a = -1, b = -1, set = -1;
+  };
+  void grow();
+
+  std::vector<Entry> entries_ = std::vector<Entry>(256);  // a power of two of them, at most half in use
+  size_t used_ = 0;
+};
+
 /// Sets of places, each kept once and named by a number, so that the thousand devices that hold the same
 /// boxes are one word in the inner loops. Set 0 is the empty one. Not thread-safe while it grows.
 class PlaceSets {
@@ -36,7 +53,7 @@ class PlaceSets {
   std::vector<int64_t> begin_;  // into places_, by set; one more than there are sets
   std::vector<int32_t> places_;
   std::unordered_multimap<uint64_t, int32_t> by_hash_;
-  std::unordered_map<uint64_t, int32_t> united_, subtracted_, intersected_;  // by both numbers
+  PairTable united_, subtracted_, intersected_;
 };
 
 }  // namespace nereus::elastic

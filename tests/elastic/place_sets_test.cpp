@@ -40,5 +40,20 @@ TEST(PlaceSets, Algebra) {
   }
 }
 
+TEST(PairTable, KeepsEveryPairWhileItGrows) {
+  PairTable table;
+  const auto value = [](int32_t a, int32_t b) { return 1000 * a + b; };
+  for (int32_t a = 0; a < 100; ++a) {
+    for (int32_t b = 0; b < 100; ++b) {
+      int32_t& set = table.at(a, b);
+      EXPECT_EQ(set, -1);
+      set = value(a, b);
+    }
+  }
+  for (int32_t a = 0; a < 100; ++a) {
+    for (int32_t b = 0; b < 100; ++b) EXPECT_EQ(table.at(a, b), value(a, b));
+  }
+}
+
 }  // namespace
 }  // namespace nereus::elastic
