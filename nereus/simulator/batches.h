@@ -31,7 +31,11 @@ class Batches {
   const StageBatches& dealt(int64_t minibatches, int32_t replicas, int32_t micro_batch) const;
 
  private:
+  /// The samples of each minibatch, longest first.
+  const std::vector<std::vector<size_t>>& sorted(int64_t minibatches) const;
+
   StepLengths lengths_;
+  mutable std::map<int64_t, std::vector<std::vector<size_t>>> sorted_;  ///< by minibatches
   mutable std::map<std::tuple<int64_t, int32_t, int32_t>, StageBatches> dealt_;
 };
 

@@ -29,10 +29,11 @@ std::vector<double> drift_of(const WorldOptions& world, int64_t steps, uint64_t 
 }
 
 int32_t devices_used(const plan::Plan& plan) {
-  std::set<int32_t> devices;
+  std::vector<int32_t> devices;
   for (const auto& placement : plan.placements)
-    devices.insert(placement.devices.begin(), placement.devices.end());
-  return static_cast<int32_t>(devices.size());
+    devices.insert(devices.end(), placement.devices.begin(), placement.devices.end());
+  std::ranges::sort(devices);
+  return static_cast<int32_t>(std::ranges::unique(devices).begin() - devices.begin());
 }
 
 std::string text_of(const plan::Plan& plan) {
@@ -80,6 +81,7 @@ class Run {
   struct Running {
     plan::Plan plan;
     std::vector<int32_t> machines;
+    int32_t devices = 0;  ///< how many it uses
     PlanRun run;
     double weight_sync = 0;  ///< seconds
   };
@@ -204,7 +206,7 @@ class Run {
   }
 
   void add_point(const StepReport& report) {
-    StepPoint point{now_, step_ - 1, report.seconds, 0, 0, 0, devices_used(running_->plan), 0};
+    StepPoint point{now_, step_ - 1, report.seconds, 0, 0, 0, running_->devices, 0};
     double generated = report.weight_sync, scored = 0;
     for (const auto& stage : report.stages) {
       if (stage.what.stage == plan::Stage::generate) generated = stage.end;
@@ -276,8 +278,9 @@ class Run {
       go_back();
     }
     if (from != nullptr && policy_.restarts()) report.seconds += world_.restart_seconds;
-    ChangePoint point{now_,          step_,         report.seconds,     0,
-                      report.moved,  report.stored, devices_used(plan), from != nullptr && !all_there(*from),
+    const int32_t devices = devices_used(plan);
+    ChangePoint point{now_,          step_,         report.seconds, 0,
+                      report.moved,  report.stored, devices,        from != nullptr && !all_there(*from),
                       text_of(plan), answer.reason};
     now_ += report.seconds;
     if (from == nullptr && !again) {
@@ -293,7 +296,7 @@ class Run {
     auto machines = machines_of(plan);
     PlanRun run(world_, universe_, scenario_.job, plan);
     const double sync = run.weight_sync();
-    running_.emplace(Running{plan, std::move(machines), std::move(run), sync});
+    running_.emplace(Running{plan, std::move(machines), devices, std::move(run), sync});
   }
 
   std::vector<bool> lost_devices(const Running& from) const {

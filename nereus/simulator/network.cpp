@@ -84,6 +84,7 @@ class Filling {
       if (limit > 0) limited_.push_back(f);
       rates_[f] = !links_[f].empty() ? kOpen : limit > 0 ? limit : kInfinite;
     }
+    shares_.resize(capacity_.size());
     busy_.resize(capacity_.size());
     std::iota(busy_.begin(), busy_.end(), size_t{0});
     std::sort(limited_.begin(), limited_.end(),
@@ -98,17 +99,19 @@ class Filling {
     for (const size_t link : busy_) {
       if (open_[link] == 0) continue;
       busy_[kept++] = link;
-      best = std::min(best, share_of(link));
+      shares_[link] = share_of(link);
+      best = std::min(best, shares_[link]);
     }
     busy_.resize(kept);
     return best;
   }
 
   /// All links that bind at this share, at once: fixing the flows of one leaves the others' shares as they
-  /// are.
+  /// are, and makes larger ones no smaller.
   void fix_links(double share) {
+    const double most = share * (1 + 1e-9);
     for (const size_t link : busy_) {
-      if (open_[link] == 0 || share_of(link) > share * (1 + 1e-9)) continue;
+      if (shares_[link] > most || open_[link] == 0 || share_of(link) > most) continue;
       for (const size_t flow : users_[link])
         if (rates_[flow] == kOpen) fix(flow, share);
     }
@@ -128,10 +131,10 @@ class Filling {
   }
 
   const std::vector<Flow>& flows_;
-  std::vector<double> capacity_;  ///< of the links that flows cross: all others are left out
-  Lists links_, users_;           ///< links of each flow, flows of each link
-  std::vector<double> left_;
-  std::vector<int32_t> open_;  ///< running flows of each link without a rate yet
+  std::vector<double> capacity_;       ///< of the links that flows cross: all others are left out
+  Lists links_, users_;                ///< links of each flow, flows of each link
+  std::vector<double> left_, shares_;  ///< shares_: of each open flow, when last looked at
+  std::vector<int32_t> open_;          ///< running flows of each link without a rate yet
   std::vector<size_t> busy_, limited_;
   size_t next_ = 0;
   std::vector<double> rates_;

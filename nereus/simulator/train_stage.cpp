@@ -72,11 +72,12 @@ class Minibatch {
     return 2 * setup_.axes().tensor.all_reduce(bytes);
   }
 
-  StageWork work_of(int32_t d, int32_t p, const MicroBatch& batch, BatchKernels& kernels) const {
+  /// `layer_links`: seconds of a layer's all-reduces.
+  StageWork work_of(int32_t d, int32_t p, double layer_links, BatchKernels& kernels) const {
     const double slow = slow_[static_cast<size_t>(group(d, p))], layers = setup_.layers(p);
     const double layer = layers * kernels.layer(group(d, p)) * slow;
     const double head = setup_.last(p) ? kernels.head(group(d, p)) * slow : 0;
-    const double links = layers * tensor_seconds(batch.work.tokens);
+    const double links = layers * layer_links;
     const double again = setup_.placement().recompute ? layer + links : 0;
     // With a frozen base the backward pass has no products for the gradients of weights.
     const double ratio =
@@ -106,7 +107,8 @@ class Minibatch {
       if (batch.work.tokens <= 0) continue;
       tokens += batch.work.tokens;
       BatchKernels kernels(setup_, batch, world().train_efficiency);
-      for (int32_t p = 0; p < setup_.stages(); ++p) work_.add(work_of(d, p, batch, kernels));
+      const double links = tensor_seconds(batch.work.tokens);
+      for (int32_t p = 0; p < setup_.stages(); ++p) work_.add(work_of(d, p, links, kernels));
     }
     const size_t count = work_.count();
     if (count == 0) return;
@@ -170,11 +172,11 @@ double infer_seconds(const StageSetup& setup, const StageBatches& batches, const
       if (batch.work.tokens <= 0) continue;
       tokens += batch.work.tokens;
       BatchKernels kernels(setup, batch, world.infer_efficiency);
+      const double links = 2 * setup.axes().tensor.all_reduce(batch.work.tokens * hidden);
       for (int32_t p = 0; p < setup.stages(); ++p) {
         const int32_t group = d * setup.stages() + p;
         const double layer = kernels.layer(group);
         const double head = setup.last(p) ? kernels.head(group) : 0;
-        const double links = 2 * setup.axes().tensor.all_reduce(batch.work.tokens * hidden);
         work.add(
             {(setup.layers(p) * layer + head) * slow[static_cast<size_t>(group)] + setup.layers(p) * links,
              0});
