@@ -161,7 +161,7 @@ int run(int argc, char** argv) {
   train_app->add_option("--batch", train.batch)->check(CLI::PositiveNumber);
   train_app->add_option("--length", train.length)->check(CLI::PositiveNumber);
   train_app->add_option("--steps", train.steps);
-  std::string precision = "highest";
+  std::string precision = "high";
   app.add_option("--matmul-precision", precision)->check(CLI::IsMember({"highest", "high"}));
   CLI11_PARSE(app, argc, argv);
   if (precision == "high") ops::set_matmul_precision(kernels::Precision::high);
