@@ -314,6 +314,7 @@ class Search {
   std::vector<Assignment> promising(const Few& few) const {
     std::vector<Assignment> result;
     std::vector<Turn> turns;
+    for (size_t i = 0; i < stages_.size(); ++i) turns.push_back(fastest_turn(few, i));
     Assignment assignment;
     extend(few, assignment, turns, result);
     std::stable_sort(result.begin(), result.end(),
@@ -322,22 +323,31 @@ class Search {
     return result;
   }
 
-  /// Every pool for the next stage, as long as the fastest options of those so far are within the bound.
+  /// On whatever pool, and as if no other stage were there.
+  Turn fastest_turn(const Few& few, size_t i) const {
+    Turn turn{stages_[i], std::numeric_limits<double>::infinity(), 0};
+    for (const std::vector<const Option*>& options : few[i]) {
+      if (!options.empty()) turn.seconds = std::min(turn.seconds, options.front()->seconds);
+    }
+    return turn;
+  }
+
+  /// Every pool for the next stage, as long as the fastest options are within the bound. `turns`: of the
+  /// stages that have a pool so far there, of the others on the fastest.
   void extend(const Few& few, Assignment& assignment, std::vector<Turn>& turns,
               std::vector<Assignment>& result) const {
-    const size_t i = turns.size();
+    const size_t i = assignment.pools.size();
     if (i == stages_.size()) return result.push_back(assignment);
-    const double before = assignment.seconds;
+    const Turn fastest = turns[i];
     for (size_t pool = 0; pool < few[i].size(); ++pool) {
       if (few[i][pool].empty()) continue;
       assignment.pools.push_back(pool);
-      turns.push_back({stages_[i], few[i][pool].front()->seconds, conflicts(assignment, i)});
+      turns[i] = {stages_[i], few[i][pool].front()->seconds, conflicts(assignment, i)};
       assignment.seconds = course(turns, job_.reward_seconds, job_.asynchronous);
       if (assignment.seconds < bound()) extend(few, assignment, turns, result);
       assignment.pools.pop_back();
-      turns.pop_back();
     }
-    assignment.seconds = before;
+    turns[i] = fastest;
   }
 
   void explain_all() {
