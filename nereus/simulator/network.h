@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <vector>
 
@@ -9,7 +10,7 @@ namespace nereus::simulator {
 
 /// Bytes on their way over some links at once: `links` are indices into a list of capacities.
 struct Flow {
-  std::vector<int32_t> links;
+  boost::container::small_vector<int32_t, 4> links;  ///< a message between machines crosses four
   double bytes = 0;
   double rate_limit = 0;  ///< bytes per second of this flow alone; 0: none
 };

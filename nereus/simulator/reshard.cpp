@@ -1,8 +1,6 @@
 #include "nereus/simulator/reshard.h"
 
 #include <algorithm>
-#include <map>
-#include <optional>
 #include <utility>
 
 #include "nereus/simulator/axis.h"
@@ -33,17 +31,17 @@ bool contains(const std::vector<int32_t>& list, int32_t device) {
 /// Collects flows, summed by pair of devices; -1 is the storage.
 class Collector {
  public:
-  explicit Collector(const Links& links) : links_(links), load_(static_cast<size_t>(links.devices()), 0) {}
+  explicit Collector(const Links& links)
+      : links_(links), load_(static_cast<size_t>(links.devices()), 0), entry_(load_.size(), -1) {}
 
   void send(const Part& source, const Part& target, double bytes) {
-    std::map<int32_t, std::optional<int32_t>> entry;  // by machine: a device that has got it there
+    std::ranges::fill(entry_, -1);
     for (const int32_t device : target.holders) {
       if (contains(source.holders, device)) continue;
-      auto& first = entry[links_.machine(device)];
-      const bool inside = first.has_value() || has_local(source, device);
-      const int32_t from = first ? *first : pick(source, device, inside);
+      int32_t& first = entry_[static_cast<size_t>(links_.machine(device))];
+      const int32_t from = first >= 0 ? first : pick(source, device, has_local(source, device));
       add(from, device, bytes);
-      if (!first) first = device;
+      if (first < 0) first = device;
     }
   }
 
@@ -88,7 +86,8 @@ class Collector {
 
   const Links& links_;
   std::vector<Sent> sent_;
-  std::vector<double> load_;  ///< bytes that a device has sent
+  std::vector<double> load_;    ///< bytes that a device has sent
+  std::vector<int32_t> entry_;  ///< by machine, of what is sent: a device that has got it there
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 
 #include "nereus/base/random.h"
@@ -13,8 +14,8 @@ namespace {
 
 using testing::ElementsAre;
 
-Flow over(std::vector<int32_t> links, double bytes = 1, double limit = 0) {
-  return {std::move(links), bytes, limit};
+Flow over(std::initializer_list<int32_t> links, double bytes = 1, double limit = 0) {
+  return {links, bytes, limit};
 }
 
 TEST(FairRates, WorkedByHand) {
