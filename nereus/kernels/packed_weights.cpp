@@ -171,10 +171,6 @@ const PairKernels& pair_kernels(PairIsa isa) {
 
 namespace {
 
-/// Rows up to which reading the weights from memory, rather than multiplying, sets the pace: our kernels
-/// fetch the next block of weights while they compute, oneDNN's do not.
-constexpr int64_t kStreamedRows = 128;
-
 /// Units of a product on all threads, where they are worth waking.
 template <class Kernels, class Multiply>
 void run(const PanelProduct& product, const Kernels& kernels, const Multiply& multiply) {

@@ -6,6 +6,10 @@
 
 namespace nereus::kernels {
 
+/// Rows up to which reading the weights from memory, rather than multiplying, sets the pace: our kernels
+/// fetch the next block of weights while they compute, oneDNN's do not.
+inline constexpr int64_t kStreamedRows = 128;
+
 /// y = x · W, or y += x · W, with W [depth, columns] stored in panels of `width` columns: panel p holds
 /// columns [p · width, (p + 1) · width) as [padded depth, width], row by row; columns beyond the last are
 /// zero.

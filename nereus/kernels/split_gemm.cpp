@@ -22,8 +22,6 @@ constexpr int64_t kStreamedElements = int64_t{1} << 20;
 constexpr int64_t kTasksPerThread = 8;
 constexpr int64_t kLeastRows = 64, kLeastColumns = 128;
 constexpr int64_t kPackedLines = 128;
-// Rows up to which reading packed weights from memory sets the pace.
-constexpr int64_t kFewRows = 128;
 
 int64_t ceil_div(int64_t x, int64_t y) {
   return (x + y - 1) / y;
@@ -93,8 +91,9 @@ void for_each_group(const ColumnGroups& factor, Run depths, Run columns, const F
   }
 }
 
-void pack_right(const SplitKernels& kernels, ConstMatrix b, uint16_t* packed, bool& finite) {
-  finite = kernels.pack_right({b.data, b.col_stride, b.row_stride, b.cols, b.rows}, packed) && finite;
+/// False where a value has no parts.
+bool pack_right(const SplitKernels& kernels, ConstMatrix b, uint16_t* packed) {
+  return kernels.pack_right({b.data, b.col_stride, b.row_stride, b.cols, b.rows}, packed);
 }
 
 /// A product whose threads pack its factors together, then share out the blocks of the result. Both are
@@ -174,16 +173,15 @@ class Product {
   }
 
   void pack_columns(uint16_t* packed, Run columns) {
-    bool finite = true;
     for_each_group(*b_, depths_.run, columns, [&](ConstMatrix group, int64_t column) {
-      pack_right(kernels_, group, packed + column / kSplitLines * panel_elements(), finite);
+      if (!pack_right(kernels_, group, packed + column / kSplitLines * panel_elements()))
+        right_finite_ = false;
     });
-    if (!finite) right_finite_ = false;
   }
 
   void multiply(float beta) {
     const int64_t work = rows_.count * columns_.count * depths_.run.count / kProductsPerElement;
-    if (c_.rows <= kFewRows) return multiply_few(work, beta);
+    if (c_.rows <= kStreamedRows) return multiply_few(work, beta);
     const int64_t tasks = kTasksPerThread * max_threads();
     const int64_t most_across = ceil_div(columns_.count, kLeastColumns);
     const int64_t most_rows = std::max(kLeastRows, rows_.count / ceil_div(tasks, most_across));
@@ -269,9 +267,9 @@ SplitWeights::SplitWeights(ConstMatrix b) {
     const int64_t panel = depths.steps * kernels.step_elements();
     parallel_ranges(panels, kSplitLines * depths.run.count, [&](int64_t first, int64_t last) {
       const int64_t begin = first * kSplitLines, end = std::min(last * kSplitLines, b.cols);
-      bool finite = true;  // where it is not, the products show it
-      pack_right(kernels, block_of(b, depths.run.first, depths.run.count, begin, end - begin),
-                 packed + first * panel, finite);
+      // What has no parts shows in the products, as NaN.
+      (void)pack_right(kernels, block_of(b, depths.run.first, depths.run.count, begin, end - begin),
+                       packed + first * panel);
     });
     packed += panels * panel;
   });

@@ -28,8 +28,7 @@ void add_run(KeyTable<Job>& keys) {
       std::vector<std::pair<std::string, kernels::Precision>>{{"highest", kernels::Precision::highest},
                                                               {"high", kernels::Precision::high}},
       "Products of fp32 matrices: high takes each value as a sum of two bf16 values (16 significant bits) "
-      "where "
-      "the processor has AMX, which is faster; highest is fp32 everywhere.");
+      "where the processor has AMX, which is faster; highest is fp32 everywhere.");
   keys.add(
       "run.checkpoint_every", [](auto& job) -> auto& { return job.run.checkpoint_every; },
       "Steps between checkpoints; the last step always has one. 0: only the last.", at_least(0));

@@ -28,7 +28,6 @@ RemoteSampler::RemoteSampler(RemoteSamplerOptions options, serving::Bucket bucke
     : options_(std::move(options)),
       bucket_(std::move(bucket)),
       api_(serving::make_backend_api(serving::BackendKind::nereus)),
-      client_(std::make_shared<http::Client>(loop_)),
       generator_(std::make_unique<serving::RemoteGenerator>(loop_, options_.remote)) {}
 
 RemoteSampler::~RemoteSampler() {
@@ -40,7 +39,6 @@ RemoteSampler::~RemoteSampler() {
   changed_.notify_all();
   if (publisher_.joinable()) publisher_.join();
   generator_.reset();
-  client_.reset();  // it ends on the open loop
   loop_.close();
 }
 
@@ -54,16 +52,15 @@ Result<std::unique_ptr<RemoteSampler>> RemoteSampler::connect(RemoteSamplerOptio
 }
 
 Result<http::Response> RemoteSampler::call(http::Request request, double seconds) {
-  return loop_.run(ask(client_, std::move(request), seconds));
+  return loop_.run(ask(std::move(request), seconds));
 }
 
-http::Task<Result<http::Response>> RemoteSampler::ask(std::shared_ptr<http::Client> client,
-                                                      http::Request request, double seconds) {
+http::Task<Result<http::Response>> RemoteSampler::ask(http::Request request, double seconds) {
   if (!options_.remote.token.empty()) request.headers.set("Authorization", "Bearer " + options_.remote.token);
   http::CallOptions call;
   call.head_seconds = call.piece_seconds = call.total_seconds = seconds;
   call.stop = stop_calls_.get_token();
-  co_return co_await client->fetch(options_.remote.url, std::move(request), call);
+  co_return co_await client_.fetch(options_.remote.url, std::move(request), call);
 }
 
 /// A server may be about to come, or to come back.
@@ -228,15 +225,15 @@ bool RemoteSampler::is_own(const fs::path& adapter) const {
 
 /// Takes this bucket's versions before `oldest` off the servers, beside what goes on.
 void RemoteSampler::tidy(int64_t oldest) {
-  if (!tidying_.exchange(true)) loop_.spawn(unload_older(client_, oldest));
+  if (!tidying_.exchange(true)) loop_.spawn(unload_older(oldest));
 }
 
 /// Asks what is there rather than remembering it: an earlier run that was killed, or an answer that was lost,
 /// may have left versions, and their slots are needed.
-http::Task<> RemoteSampler::unload_older(std::shared_ptr<http::Client> client, int64_t oldest) {
+http::Task<> RemoteSampler::unload_older(int64_t oldest) {
   http::Request list;
   list.target = "/v1/models";
-  const auto answer = co_await ask(client, std::move(list), options_.load_seconds);
+  const auto answer = co_await ask(std::move(list), options_.load_seconds);
   const auto served = answer ? serving::read_models(*answer) : pass(answer);
   if (served)
     for (const auto& [name, path] : served->adapters) {
@@ -244,7 +241,7 @@ http::Task<> RemoteSampler::unload_older(std::shared_ptr<http::Client> client, i
       if (version < 0 || version >= oldest || !is_own(path)) continue;
       if (stop_calls_.stop_requested()) break;
       // Answered when the last request that uses the adapter has ended.
-      const auto unloaded = co_await ask(client, api_->unload(name), options_.remote.answer_seconds);
+      const auto unloaded = co_await ask(api_->unload(name), options_.remote.answer_seconds);
       if (unloaded && !api_->is_unloaded(*unloaded))
         spdlog::warn("{}: {} was not unloaded: status {}: {}", options_.remote.url.text(), name,
                      unloaded->status, unloaded->body.substr(0, 200));

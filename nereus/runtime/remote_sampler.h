@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "nereus/http/client.h"
 #include "nereus/http/loop.h"
 #include "nereus/runtime/policy_sampler.h"
 #include "nereus/serving/backend_api.h"
@@ -56,8 +57,7 @@ class RemoteSampler : public PolicySampler {
   Result<http::Response> first_answer();
   Status check_server();
   Result<http::Response> call(http::Request request, double seconds);
-  http::Task<Result<http::Response>> ask(std::shared_ptr<http::Client> client, http::Request request,
-                                         double seconds);
+  http::Task<Result<http::Response>> ask(http::Request request, double seconds);
 
   // The publishing thread:
   void publish_loop();
@@ -70,13 +70,13 @@ class RemoteSampler : public PolicySampler {
   void retire();
   bool is_own(const std::filesystem::path& adapter) const;
   void tidy(int64_t oldest);
-  http::Task<> unload_older(std::shared_ptr<http::Client> client, int64_t oldest);
+  http::Task<> unload_older(int64_t oldest);
 
   RemoteSamplerOptions options_;
   serving::Bucket bucket_;
   std::unique_ptr<serving::BackendApi> api_;
   http::Loop loop_;
-  std::shared_ptr<http::Client> client_;  ///< calls that nobody waits for hold it, too, to their end
+  http::Client client_{loop_};  ///< until the loop is closed, also of calls that nobody waits for
   std::unique_ptr<serving::RemoteGenerator> generator_;
   std::stop_source stop_calls_;
   std::atomic<bool> tidying_ = false;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "nereus/kernels/pair_kernels.h"
 #include "tests/kernels/random_matrix.h"
 
 namespace nereus::kernels {
@@ -140,6 +141,16 @@ TEST(PackedWeights, TransposedViewPacksTheBackwardProduct) {
         EXPECT_NEAR(dx.at(i, j), exact(dy, false, weights, false, i, j), error);
     }
   }
+}
+
+// High precision is another arithmetic where there are tiles, and the same elsewhere.
+TEST(PackedWeights, HighPrecisionNeedsTiles) {
+  RandomStream stream(12, 1);
+  const RandomMatrix weights(96, 300, stream), x(33, 300, stream);
+  RandomMatrix highest(33, 96, stream), high(33, 96, stream);
+  PackedWeights(weights.input(), Element::f32).multiply(x.input(), highest.view());
+  PackedWeights(weights.input(), Element::f32, Precision::high).multiply(x.input(), high.view());
+  EXPECT_EQ(high.values != highest.values, has_tiles());
 }
 
 TEST(PackedWeights, NarrowWeightsTakeHalfTheMemory) {
