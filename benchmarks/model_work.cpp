@@ -4,6 +4,7 @@
 #include <ATen/ops/mean.h>
 #include <ATen/ops/neg.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "nereus/base/random.h"
+#include "nereus/cli/computing.h"
 #include "nereus/generation/engine.h"
 #include "nereus/ops/product.h"
 #include "nereus/runtime/process.h"
@@ -173,6 +175,7 @@ int run(int argc, char** argv) {
 }  // namespace nereus
 
 int main(int argc, char** argv) {
-  nereus::runtime::prepare_for_computing(argv);
+  if (nereus::cli::spin_briefly()) ::execv("/proc/self/exe", argv);  // as nereus starts what computes
+  nereus::runtime::keep_freed_memory();
   return nereus::run(argc, argv);
 }

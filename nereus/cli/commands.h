@@ -1,43 +1,40 @@
 #pragma once
 
-#include <functional>
+#include <array>
+#include <string>
 
-#include "nereus/config/overrides.h"
-#include "nereus/kernels/matrix.h"
-
-namespace CLI {
-class App;
-}
+#include "nereus/base/result.h"
+#include "nereus/cli/command_line.h"
 
 namespace nereus::cli {
 
-/// What a parsed command line does; returns the exit code.
-using Action = std::function<int()>;
+/// A command as `nereus --help` lists it.
+struct Listing {
+  const char* name;
+  const char* summary;
+};
 
-/// Each adds its subcommand to `app` and sets `action` when it was the one typed. `overrides` are the job's
+inline constexpr Listing kTrain{"train", "Train a model by a job file"};
+inline constexpr Listing kEval{"eval", "Score a model on held-out prompts of a job"};
+inline constexpr Listing kGenerate{"generate", "Sample answers of a model"};
+inline constexpr Listing kServe{"serve",
+                                "Serve a model by OpenAI's API, with LoRA adapters loaded at runtime"};
+inline constexpr Listing kModel{"model", "Make, convert, merge and inspect checkpoints"};
+inline constexpr Listing kProfile{"profile", "Measure this machine's processor into a cluster file"};
+
+/// The commands of the program nereus-compute, which stands beside this one: they need LibTorch or the CPU
+/// kernels, and loading those takes longer than all that the other commands do.
+inline constexpr std::array kComputing = {kTrain, kEval, kGenerate, kServe, kModel, kProfile};
+
+/// Each adds its subcommand to `app` and sets `action` when it was the one typed. `overrides` are the
 /// `--section.key value` options, taken off the command line before.
-void add_train(CLI::App& app, const config::Overrides& overrides, Action& action);
-void add_eval(CLI::App& app, const config::Overrides& overrides, Action& action);
-void add_generate(CLI::App& app, Action& action);
 void add_tokenize(CLI::App& app, Action& action);
-void add_model(CLI::App& app, Action& action);
 void add_plan(CLI::App& app, Action& action);
-void add_profile(CLI::App& app, Action& action);
 void add_proxy(CLI::App& app, Action& action);
-void add_serve(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, const config::Overrides& overrides, Action& action);
-
-/// --dtype and --matmul-precision.
-void add_arithmetic(CLI::App& command, bool& bf16, kernels::Precision& matmul_precision);
 
 /// A bearer token from an environment variable, so that it is on no command line; "" where no variable is
 /// named.
 Result<std::string> token_of(const std::string& variable);
-
-/// Exit codes.
-inline constexpr int kSuccess = 0, kFailure = 1, kUsage = 2, kInterrupted = 130;
-
-/// 0, or 1 with "nereus: error: MESSAGE" on standard error.
-int report(const Status& status);
 
 }  // namespace nereus::cli

@@ -60,7 +60,7 @@ Result<Evaluation> evaluate(const EvalCommand& command) {
   if (!rewards) return pass(rewards);
   auto tokenizer = text::Tokenizer::load(subject->sampler.model);
   if (!tokenizer) return pass(tokenizer);
-  auto encoder = PromptEncoder::make(std::move(*tokenizer), job.data.system);
+  auto encoder = text::PromptEncoder::make(std::move(*tokenizer), job.data.system);
   if (!encoder) return pass(encoder);
   auto sampler = load_sampler(subject->sampler);
   if (!sampler) return pass(sampler);

@@ -107,7 +107,7 @@ struct HeldOutPrompts {
 };
 
 /// Held-out prompts [first, last).
-Result<HeldOutPrompts> take_held_out(const Job& job, const PromptEncoder& encoder,
+Result<HeldOutPrompts> take_held_out(const Job& job, const text::PromptEncoder& encoder,
                                      const tasks::Dataset& held_out, int64_t first, int64_t last,
                                      int64_t longest) {
   HeldOutPrompts out;
@@ -128,7 +128,7 @@ Result<HeldOutPrompts> take_held_out(const Job& job, const PromptEncoder& encode
 
 }  // namespace
 
-Result<Evaluation> evaluate(const Job& job, rollout::Generator& generator, const PromptEncoder& encoder,
+Result<Evaluation> evaluate(const Job& job, rollout::Generator& generator, const text::PromptEncoder& encoder,
                             const tasks::Dataset& held_out, tasks::RewardList& rewards,
                             const spec::ModelConfig& model, const AnswersDone& on_done) {
   const SteadyClock clock;

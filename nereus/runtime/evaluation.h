@@ -31,7 +31,7 @@ using AnswersDone = std::function<void(int64_t done, int64_t total)>;
 
 /// Answers the first `eval.samples` held-out prompts, each once, and asks the rewards. The same prompts every
 /// time. The generator is idle before and after.
-Result<Evaluation> evaluate(const Job& job, rollout::Generator& generator, const PromptEncoder& encoder,
+Result<Evaluation> evaluate(const Job& job, rollout::Generator& generator, const text::PromptEncoder& encoder,
                             const tasks::Dataset& held_out, tasks::RewardList& rewards,
                             const spec::ModelConfig& model, const AnswersDone& on_done = {});
 

@@ -23,7 +23,7 @@ constexpr int64_t kPromptsAtOnce = 256;
 /// A loaded model with all that turns text into text.
 struct Writer {
   Sampler sampler;
-  PromptEncoder encoder;
+  text::PromptEncoder encoder;
   SamplePlan plan;
 };
 
@@ -32,7 +32,7 @@ Result<Writer> load(const GenerateCommand& command) {
   ops::set_matmul_precision(command.matmul_precision);
   auto tokenizer = text::Tokenizer::load(command.model);
   if (!tokenizer) return pass(tokenizer);
-  auto encoder = PromptEncoder::make(std::move(*tokenizer), command.system);
+  auto encoder = text::PromptEncoder::make(std::move(*tokenizer), command.system);
   if (!encoder) return pass(encoder);
   SamplerOptions options{
       command.model, command.adapter, {}, command.bf16 ? kernels::Element::bf16 : kernels::Element::f32};
@@ -108,7 +108,7 @@ OrderedJson answer_line(const Prompt& prompt, const rollout::Group& group, const
   return {{"prompt", prompt.sample.prompt}, {"completions", completions}};
 }
 
-Result<std::vector<Prompt>> read_prompts(const tasks::Dataset& data, const PromptEncoder& encoder,
+Result<std::vector<Prompt>> read_prompts(const tasks::Dataset& data, const text::PromptEncoder& encoder,
                                          uint64_t first, uint64_t last) {
   std::vector<Prompt> prompts;
   for (uint64_t i = first; i < last; ++i) {

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,35 +8,9 @@
 #include "nereus/rollout/types.h"
 #include "nereus/tasks/data_order.h"
 #include "nereus/tasks/dataset.h"
-#include "nereus/text/chat_template.h"
-#include "nereus/text/tokenizer.h"
+#include "nereus/text/prompt_encoder.h"
 
 namespace nereus::runtime {
-
-/// Turns samples into token ids: chats by the model's template, plain texts as they are. Immutable, so
-/// thread-safe.
-class PromptEncoder {
- public:
-  /// `system` is put before chats without a system message. Error: the model's chat template is broken.
-  static Result<PromptEncoder> make(text::Tokenizer tokenizer, std::string system = "");
-
-  /// Ids of a prompt: a text, or an array of messages. Special tokens in it are kept. Error: `source`, the
-  /// template's message, or that the model has no chat template.
-  Result<rollout::Tokens> encode(const OrderedJson& prompt, const std::string& source) const;
-
-  /// The text of a chat as the template renders it, with the prompt for the answer.
-  Result<std::string> render(const OrderedJson& messages, const std::string& source) const;
-
-  const text::Tokenizer& tokenizer() const { return tokenizer_; }
-
- private:
-  PromptEncoder(text::Tokenizer tokenizer, std::string system)
-      : tokenizer_(std::move(tokenizer)), system_(std::move(system)) {}
-
-  text::Tokenizer tokenizer_;
-  std::string system_;
-  std::optional<text::ChatTemplate> template_;
-};
 
 /// A sample with its ids, and its number in the data stream.
 struct Prompt {
@@ -61,7 +33,7 @@ struct PromptStreamOptions {
 /// Not thread-safe; does not own the data set.
 class PromptStream {
  public:
-  PromptStream(const tasks::Dataset& data, const PromptEncoder& encoder, PromptStreamOptions options)
+  PromptStream(const tasks::Dataset& data, const text::PromptEncoder& encoder, PromptStreamOptions options)
       : data_(data),
         encoder_(encoder),
         options_(options),
@@ -79,7 +51,7 @@ class PromptStream {
 
  private:
   const tasks::Dataset& data_;
-  const PromptEncoder& encoder_;
+  const text::PromptEncoder& encoder_;
   PromptStreamOptions options_;
   tasks::DataOrder order_;
   uint64_t cursor_ = 0;

@@ -12,7 +12,7 @@ namespace nereus::runtime {
 struct RolloutParts {
   const Job& job;
   Actor& actor;
-  const PromptEncoder& encoder;
+  const text::PromptEncoder& encoder;
   PromptStream& stream;
   tasks::RewardList& rewards;
   metrics::Progress& progress;

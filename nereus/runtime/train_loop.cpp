@@ -53,7 +53,7 @@ Result<std::unique_ptr<RolloutSource>> make_rollouts(const RolloutParts& parts, 
 }  // namespace
 
 TrainLoop::TrainLoop(Job job, RunFolder& folder, metrics::Progress& progress, const Clock& clock, Actor actor,
-                     PromptEncoder encoder)
+                     text::PromptEncoder encoder)
     : job_(std::move(job)),
       folder_(folder),
       progress_(progress),
@@ -65,7 +65,7 @@ Result<std::unique_ptr<TrainLoop>> TrainLoop::make(Job job, RunFolder& folder, m
                                                    const Clock& clock) {
   auto tokenizer = text::Tokenizer::load(job.model.path);
   if (!tokenizer) return pass(tokenizer);
-  auto encoder = PromptEncoder::make(std::move(*tokenizer), job.data.system);
+  auto encoder = text::PromptEncoder::make(std::move(*tokenizer), job.data.system);
   if (!encoder) return pass(encoder);
   auto actor = Actor::load(job);
   if (!actor) return pass(actor);

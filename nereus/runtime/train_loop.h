@@ -34,7 +34,7 @@ class TrainLoop {
 
  private:
   TrainLoop(Job job, RunFolder& folder, metrics::Progress& progress, const Clock& clock, Actor actor,
-            PromptEncoder encoder);
+            text::PromptEncoder encoder);
 
   Status prepare();
   Status resume();
@@ -57,7 +57,7 @@ class TrainLoop {
   metrics::Progress& progress_;
   const Clock& clock_;
   Actor actor_;
-  PromptEncoder encoder_;
+  text::PromptEncoder encoder_;
   std::unique_ptr<tasks::Dataset> data_, held_out_;
   std::optional<PromptStream> stream_;
   std::optional<tasks::RewardList> rewards_, evaluation_rewards_;

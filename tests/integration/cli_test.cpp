@@ -8,6 +8,7 @@
 
 #include "nereus/base/json.h"
 #include "nereus/base/random.h"
+#include "nereus/cluster/cluster_file.h"
 #include "tests/integration/command.h"
 #include "tests/runtime/tiny_job.h"
 
@@ -62,6 +63,31 @@ TEST(CliThreads, SpinBrieflyUnlessTheUserSaysHowLong) {
   EXPECT_EQ(last_count(""), "GOMP_SPINCOUNT = '10000'");
   EXPECT_EQ(last_count("GOMP_SPINCOUNT=77"), "GOMP_SPINCOUNT = '77'");
   EXPECT_EQ(last_count("OMP_WAIT_POLICY=passive"), "GOMP_SPINCOUNT = '0'");
+}
+
+// A reward that computes with OpenMP itself should get from the environment what the user put there, no more.
+TEST_F(Cli, CommandsOfRewardsGetTheUsersEnvironment) {
+  const auto seen = [&](const std::string& name) {
+    Command command(folder(),
+                    train(name, {"--reward.0.kind", "command", "--reward.0.pattern", "", "--reward.0.command",
+                                 "sh,-c,echo count:${GOMP_SPINCOUNT-none}. >&2; exit 3"}));
+    EXPECT_EQ(command.wait(), 1);
+    return command.err();
+  };
+  ::unsetenv("GOMP_SPINCOUNT");
+  EXPECT_THAT(seen("plain"), HasSubstr("count:none."));
+  ::setenv("GOMP_SPINCOUNT", "77", 1);
+  EXPECT_THAT(seen("own"), HasSubstr("count:77."));
+  ::unsetenv("GOMP_SPINCOUNT");
+}
+
+TEST_F(Cli, ProfileWritesAClusterFileThatPlanReads) {
+  const std::string file = (scratch_.path() / "here.toml").string();
+  Command command(folder(), {"profile", "--seconds", "0.02", "--devices", "2", "--out", file});
+  ASSERT_EQ(command.wait(), 0) << command.err();
+  const auto cluster = cluster::read_cluster(file);
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  EXPECT_EQ(cluster->devices(), 2);
 }
 
 TEST_F(Cli, ExitCodesAndMessages) {

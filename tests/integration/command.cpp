@@ -7,10 +7,10 @@
 
 #include <chrono>
 #include <cstdio>
+#include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
-
-#include "tests/runtime/tiny_model.h"
 
 namespace nereus::integration {
 
@@ -60,10 +60,16 @@ std::optional<int> Command::wait(double seconds) {
 }
 
 std::string Command::out() const {
-  return runtime::file_text(folder_ + "/stdout");
+  return text_of(folder_ + "/stdout");
 }
 std::string Command::err() const {
-  return runtime::file_text(folder_ + "/stderr");
+  return text_of(folder_ + "/stderr");
+}
+
+std::string text_of(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return std::move(text).str();
 }
 
 std::string output_of(const std::string& line) {

@@ -27,6 +27,8 @@ class Command {
   pid_t id_;
 };
 
+std::string text_of(const std::string& file);
+
 /// Runs a line of the shell and gives all that it writes, errors too.
 std::string output_of(const std::string& line);
 

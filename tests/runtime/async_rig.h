@@ -60,7 +60,8 @@ struct Rig {
       const config::Overrides& overrides)
       : job(value_or_throw(parse_job(kAsyncJob, "job.toml", folder, overrides))),
         actor(value_or_throw(Actor::load(job))),
-        encoder(value_or_throw(PromptEncoder::make(value_or_throw(text::Tokenizer::load(job.model.path))))),
+        encoder(
+            value_or_throw(text::PromptEncoder::make(value_or_throw(text::Tokenizer::load(job.model.path))))),
         data(value_or_throw(open_training_data(job))),
         stream(*data, encoder, {0, true, 100, false}),
         rewards(value_or_throw(make_rewards(job.rewards))),
@@ -71,7 +72,7 @@ struct Rig {
 
   Job job;
   Actor actor;
-  PromptEncoder encoder;
+  text::PromptEncoder encoder;
   decltype(value_or_throw(open_training_data(std::declval<Job>()))) data;
   PromptStream stream;
   tasks::RewardList rewards;

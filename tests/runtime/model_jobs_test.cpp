@@ -7,7 +7,6 @@
 
 #include "nereus/base/json.h"
 #include "nereus/runtime/generate_job.h"
-#include "nereus/runtime/tokenize_job.h"
 #include "nereus/runtime/train_job.h"
 #include "tests/runtime/tiny_model.h"
 
@@ -111,18 +110,6 @@ TEST_F(ModelJobs, GenerateManyEqualsGenerateOne) {
   EXPECT_EQ(answers[1]["completions"][0]["text"].get<std::string>() + "\n",
             generated({.prompt = "raw text", .raw = true, .sampling = greedy}));
   EXPECT_THAT(generated({.prompt = "hello", .completions = 2}), HasSubstr("--- 2 ---"));
-}
-
-TEST_F(ModelJobs, TokenizeTextsAndChats) {
-  std::ostringstream text, chat, none;
-  ASSERT_TRUE(tokenize({model_, "hi<|im_end|>"}, text));
-  EXPECT_THAT(text.str(), HasSubstr("(special)"));
-  const auto file = scratch_.write("chat.json", R"([{"role": "user", "content": "hi"}])");
-  ASSERT_TRUE(tokenize({model_, "", file, false, true}, chat));
-  EXPECT_EQ(Json::parse(chat.str())["text"], "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
-  EXPECT_EQ(Json::parse(chat.str())["ids"][0], 1000);
-  const auto bad = scratch_.write("bad.json", "{}");
-  EXPECT_THAT(tokenize({model_, "", bad, false, true}, none).error().message, HasSubstr("expected an array"));
 }
 
 }  // namespace

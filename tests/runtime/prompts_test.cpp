@@ -17,7 +17,7 @@ class Prompts : public ::testing::Test {
   void SetUp() override {
     write_tiny_model(scratch_.path() / "tiny");
     tokenizer_.emplace(value_or_throw(text::Tokenizer::load(scratch_.path() / "tiny")));
-    encoder_.emplace(value_or_throw(PromptEncoder::make(*tokenizer_, "")));
+    encoder_.emplace(value_or_throw(text::PromptEncoder::make(*tokenizer_, "")));
   }
   std::unique_ptr<tasks::Dataset> data(const std::string& lines) {
     return value_or_throw(tasks::open_jsonl_dataset(scratch_.write("data.jsonl", lines)));
@@ -25,40 +25,8 @@ class Prompts : public ::testing::Test {
 
   ScratchFolder scratch_;
   std::optional<text::Tokenizer> tokenizer_;
-  std::optional<PromptEncoder> encoder_;
+  std::optional<text::PromptEncoder> encoder_;
 };
-
-OrderedJson user(const std::string& text) {
-  return OrderedJson::array({{{"role", "user"}, {"content", text}}});
-}
-
-TEST_F(Prompts, ChatsAreRenderedByTheTemplate) {
-  EXPECT_EQ(*encoder_->render(user("hi"), "x"), "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
-  const auto with_system = value_or_throw(PromptEncoder::make(*tokenizer_, "Be brief."));
-  EXPECT_EQ(
-      *with_system.render(user("hi"), "x"),
-      "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
-  const OrderedJson own = {{{"role", "system"}, {"content", "mine"}}, {{"role", "user"}, {"content", "hi"}}};
-  EXPECT_EQ(with_system.render(own, "x")->find("Be brief."), std::string::npos);
-}
-
-// Special tokens of the prompt are stripped [trl 3644]: here they stay.
-TEST_F(Prompts, Fault27_SpecialTokensOfThePromptAreKept) {
-  const auto tokens = *encoder_->encode(user("hi"), "x");
-  EXPECT_EQ(tokens.front(), *tokenizer_->id("<|im_start|>"));
-  EXPECT_EQ(std::ranges::count(tokens, *tokenizer_->id("<|im_start|>")), 2);
-  EXPECT_EQ(std::ranges::count(tokens, *tokenizer_->id("<|im_end|>")), 1);
-  EXPECT_EQ(encoder_->encode("a<|im_end|>b", "x")->at(1), *tokenizer_->id("<|im_end|>"));
-}
-
-TEST_F(Prompts, WhatCannotBeEncoded) {
-  EXPECT_THAT(encoder_->encode("", "d.jsonl:3").error().message, HasSubstr("d.jsonl:3: the prompt is empty"));
-  std::filesystem::remove(scratch_.path() / "tiny/tokenizer_config.json");
-  const auto plain =
-      value_or_throw(PromptEncoder::make(value_or_throw(text::Tokenizer::load(scratch_.path() / "tiny"))));
-  EXPECT_THAT(plain.encode(user("hi"), "d.jsonl:1").error().message, HasSubstr("no chat template"));
-  EXPECT_TRUE(plain.encode("hi", "d.jsonl:1"));
-}
 
 constexpr const char* kTwoShortOneLong = R"({"prompt": "one"}
 {"prompt": "a much longer prompt that goes on and on and on and on and on and on and on and on"}

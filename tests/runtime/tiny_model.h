@@ -3,22 +3,11 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/formats/scratch_folder.h"
+
 namespace nereus::runtime {
 
-/// A folder of its own for a test; removed with the object.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-  /// Writes a file into it and returns its path.
-  std::filesystem::path write(const std::string& name, const std::string& text) const;
-
- private:
-  std::filesystem::path path_;
-};
+using test::ScratchFolder;
 
 /// Writes a random Llama (2 layers, hidden 32, context 128) with a byte-level tokenizer of 1,012 tokens and a
 /// chat template, as a Hugging Face folder. Its answers are random tokens, so that rewards differ in a group.

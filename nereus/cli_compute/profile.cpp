@@ -4,12 +4,12 @@
 #include <iostream>
 #include <memory>
 
-#include "nereus/cli/commands.h"
+#include "nereus/cli_compute/commands.h"
 #include "nereus/formats/atomic_file.h"
 #include "nereus/metrics/count_progress.h"
 #include "nereus/runtime/machine_profile.h"
 
-namespace nereus::cli {
+namespace nereus::cli_compute {
 
 namespace {
 
@@ -47,10 +47,10 @@ Status profile(const Options& options) {
 
 }  // namespace
 
-void add_profile(CLI::App& app, Action& action) {
+void add_profile(CLI::App& app, cli::Action& action) {
   auto options = std::make_shared<Options>();
   auto& profiled = options->profile;
-  CLI::App* command = app.add_subcommand("profile", "Measure this machine's processor into a cluster file");
+  CLI::App* command = app.add_subcommand(cli::kProfile.name, cli::kProfile.summary);
   command->footer(
       "  nereus profile --out machine.toml                 products, memory, copies: some seconds\n"
       "  nereus profile --listen 7000                      on another machine, then here:\n"
@@ -76,9 +76,9 @@ void add_profile(CLI::App& app, Action& action) {
   command->callback([options, &action] {
     action = [options] {
       const bool listens = options->listen >= 0;
-      return report(listens ? listen(static_cast<uint16_t>(options->listen)) : profile(*options));
+      return cli::report(listens ? listen(static_cast<uint16_t>(options->listen)) : profile(*options));
     };
   });
 }
 
-}  // namespace nereus::cli
+}  // namespace nereus::cli_compute

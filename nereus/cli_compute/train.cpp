@@ -2,11 +2,11 @@
 #include <iostream>
 #include <memory>
 
-#include "nereus/cli/commands.h"
+#include "nereus/cli_compute/commands.h"
 #include "nereus/runtime/reference_page.h"
 #include "nereus/runtime/train_job.h"
 
-namespace nereus::cli {
+namespace nereus::cli_compute {
 
 namespace {
 
@@ -16,22 +16,23 @@ struct Options {
 };
 
 int run(Options& options) {
-  if (options.print_reference) return std::cout << runtime::reference_page(), kSuccess;
-  if (options.command.job_file.empty()) return std::cerr << "nereus: error: train: JOB is required\n", kUsage;
-  if (options.print_config) return report(runtime::print_config(options.command, std::cout));
+  if (options.print_reference) return std::cout << runtime::reference_page(), cli::kSuccess;
+  if (options.command.job_file.empty())
+    return std::cerr << "nereus: error: train: JOB is required\n", cli::kUsage;
+  if (options.print_config) return cli::report(runtime::print_config(options.command, std::cout));
   if (options.resume) options.command.on_existing = runtime::OnExisting::resume;
   if (options.overwrite) options.command.on_existing = runtime::OnExisting::overwrite;
   auto outcome = runtime::train(options.command);
-  if (!outcome) return report(pass(outcome));
-  return *outcome == runtime::TrainOutcome::finished ? kSuccess : kInterrupted;
+  if (!outcome) return cli::report(pass(outcome));
+  return *outcome == runtime::TrainOutcome::finished ? cli::kSuccess : cli::kInterrupted;
 }
 
 }  // namespace
 
-void add_train(CLI::App& app, const config::Overrides& overrides, Action& action) {
+void add_train(CLI::App& app, const config::Overrides& overrides, cli::Action& action) {
   auto options = std::make_shared<Options>();
   options->command.overrides = overrides;
-  CLI::App* train = app.add_subcommand("train", "Train a model by a job file");
+  CLI::App* train = app.add_subcommand(cli::kTrain.name, cli::kTrain.summary);
   train->footer(
       "Any key of the job file can be set here, by its section and name:\n"
       "  nereus train job.toml --train.learning_rate 1e-5 --run.steps 200 --run.name second\n"
@@ -49,4 +50,4 @@ void add_train(CLI::App& app, const config::Overrides& overrides, Action& action
   train->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 
-}  // namespace nereus::cli
+}  // namespace nereus::cli_compute

@@ -2,10 +2,10 @@
 #include <iostream>
 #include <memory>
 
-#include "nereus/cli/commands.h"
+#include "nereus/cli_compute/commands.h"
 #include "nereus/runtime/eval_job.h"
 
-namespace nereus::cli {
+namespace nereus::cli_compute {
 
 namespace {
 
@@ -16,18 +16,18 @@ struct Options {
 
 int run(const Options& options) {
   auto result = runtime::evaluate(options.command);
-  if (!result) return report(pass(result));
+  if (!result) return cli::report(pass(result));
   for (const auto& warning : result->warnings) std::cerr << "nereus: warning: " << warning << "\n";
   std::cout << (options.json ? runtime::to_json(*result).dump() : runtime::describe(*result)) << "\n";
-  return kSuccess;
+  return cli::kSuccess;
 }
 
 }  // namespace
 
-void add_eval(CLI::App& app, const config::Overrides& overrides, Action& action) {
+void add_eval(CLI::App& app, const config::Overrides& overrides, cli::Action& action) {
   auto options = std::make_shared<Options>();
   options->command.overrides = overrides;
-  CLI::App* eval = app.add_subcommand("eval", "Score a model on held-out prompts of a job");
+  CLI::App* eval = app.add_subcommand(cli::kEval.name, cli::kEval.summary);
   eval->footer(
       "  nereus eval job.toml                        the job's model before training\n"
       "  nereus eval runs/addition                   what that run has trained\n"
@@ -43,4 +43,4 @@ void add_eval(CLI::App& app, const config::Overrides& overrides, Action& action)
   eval->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 
-}  // namespace nereus::cli
+}  // namespace nereus::cli_compute

@@ -3,10 +3,10 @@
 #include <iostream>
 #include <memory>
 
-#include "nereus/cli/commands.h"
+#include "nereus/cli_compute/commands.h"
 #include "nereus/runtime/serve_job.h"
 
-namespace nereus::cli {
+namespace nereus::cli_compute {
 
 namespace {
 
@@ -27,11 +27,11 @@ Status add_adapter(runtime::ServeCommand& command, const std::string& text) {
 
 int run(Options& options) {
   for (const auto& text : options.adapters)
-    if (auto status = add_adapter(options.command, text); !status) return report(status), kUsage;
-  auto token = token_of(options.token_env);
-  if (!token) return report(pass(token));
+    if (auto status = add_adapter(options.command, text); !status) return cli::report(status), cli::kUsage;
+  auto token = cli::token_of(options.token_env);
+  if (!token) return cli::report(pass(token));
   options.command.server.token = std::move(*token);
-  return report(runtime::serve(options.command, std::cout));
+  return cli::report(runtime::serve(options.command, std::cout));
 }
 
 void add_engine(CLI::App& serve, Options& options) {
@@ -89,11 +89,10 @@ void add_network(CLI::App& serve, Options& options) {
 
 }  // namespace
 
-void add_serve(CLI::App& app, Action& action) {
+void add_serve(CLI::App& app, cli::Action& action) {
   auto options = std::make_shared<Options>();
   options->command.server.port = 8000;
-  auto* serve =
-      app.add_subcommand("serve", "Serve a model by OpenAI's API, with LoRA adapters loaded at runtime");
+  auto* serve = app.add_subcommand(cli::kServe.name, cli::kServe.summary);
   serve->add_option("model", options->command.model, "Hugging Face folder or .gguf file")->required();
   serve->add_option("--name", options->command.name, "Name of the model for clients. Default: the file's");
   add_engine(*serve, *options);
@@ -102,4 +101,4 @@ void add_serve(CLI::App& app, Action& action) {
   serve->callback([&action, options] { action = [options] { return run(*options); }; });
 }
 
-}  // namespace nereus::cli
+}  // namespace nereus::cli_compute

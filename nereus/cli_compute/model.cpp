@@ -2,16 +2,16 @@
 #include <iostream>
 #include <memory>
 
-#include "nereus/cli/commands.h"
+#include "nereus/cli_compute/commands.h"
 #include "nereus/runtime/model_jobs.h"
 
-namespace nereus::cli {
+namespace nereus::cli_compute {
 
 namespace {
 
 const auto kDtypes = {"f32", "bf16", "f16"};
 
-void add_init(CLI::App& model, Action& action) {
+void add_init(CLI::App& model, cli::Action& action) {
   auto shared = std::make_shared<runtime::InitCommand>();
   auto& command = *shared;
   CLI::App* init = model.add_subcommand("init", "Write a small model with random weights");
@@ -31,10 +31,11 @@ void add_init(CLI::App& model, Action& action) {
   init->add_option("--dtype", command.dtype, "Type of the weights")
       ->check(CLI::IsMember(kDtypes))
       ->capture_default_str();
-  init->callback([shared, &action] { action = [shared] { return report(runtime::init_model(*shared)); }; });
+  init->callback(
+      [shared, &action] { action = [shared] { return cli::report(runtime::init_model(*shared)); }; });
 }
 
-void add_convert(CLI::App& model, Action& action) {
+void add_convert(CLI::App& model, cli::Action& action) {
   auto shared = std::make_shared<runtime::ConvertCommand>();
   auto& command = *shared;
   CLI::App* convert = model.add_subcommand("convert", "Write a model as a Hugging Face folder");
@@ -47,10 +48,10 @@ void add_convert(CLI::App& model, Action& action) {
       ->check(CLI::IsMember(kDtypes))
       ->capture_default_str();
   convert->callback(
-      [shared, &action] { action = [shared] { return report(runtime::convert_model(*shared)); }; });
+      [shared, &action] { action = [shared] { return cli::report(runtime::convert_model(*shared)); }; });
 }
 
-void add_merge(CLI::App& model, Action& action) {
+void add_merge(CLI::App& model, cli::Action& action) {
   auto shared = std::make_shared<runtime::ConvertCommand>();
   auto& command = *shared;
   CLI::App* merge =
@@ -67,10 +68,10 @@ void add_merge(CLI::App& model, Action& action) {
       ->check(CLI::IsMember(kDtypes))
       ->capture_default_str();
   merge->callback(
-      [shared, &action] { action = [shared] { return report(runtime::convert_model(*shared)); }; });
+      [shared, &action] { action = [shared] { return cli::report(runtime::convert_model(*shared)); }; });
 }
 
-void add_inspect(CLI::App& model, Action& action) {
+void add_inspect(CLI::App& model, cli::Action& action) {
   auto shared = std::make_shared<runtime::InspectCommand>();
   auto& command = *shared;
   CLI::App* inspect = model.add_subcommand("inspect", "Show what a checkpoint or an adapter holds");
@@ -81,14 +82,14 @@ void add_inspect(CLI::App& model, Action& action) {
   inspect->add_flag("--tensors", command.tensors, "List every tensor");
   inspect->add_flag("--json", command.json, "Print JSON");
   inspect->callback([shared, &action] {
-    action = [shared] { return report(runtime::inspect_model(*shared, std::cout)); };
+    action = [shared] { return cli::report(runtime::inspect_model(*shared, std::cout)); };
   });
 }
 
 }  // namespace
 
-void add_model(CLI::App& app, Action& action) {
-  CLI::App* model = app.add_subcommand("model", "Make, convert, merge and inspect checkpoints");
+void add_model(CLI::App& app, cli::Action& action) {
+  CLI::App* model = app.add_subcommand(cli::kModel.name, cli::kModel.summary);
   model->require_subcommand(1);
   add_init(*model, action);
   add_convert(*model, action);
@@ -96,4 +97,4 @@ void add_model(CLI::App& app, Action& action) {
   add_inspect(*model, action);
 }
 
-}  // namespace nereus::cli
+}  // namespace nereus::cli_compute

@@ -3,10 +3,10 @@
 #include <iostream>
 #include <memory>
 
-#include "nereus/cli/commands.h"
+#include "nereus/cli_compute/commands.h"
 #include "nereus/runtime/generate_job.h"
 
-namespace nereus::cli {
+namespace nereus::cli_compute {
 
 namespace {
 
@@ -17,11 +17,11 @@ struct Options {
 
 int run(Options& options) {
   if (options.command.prompt.empty() == options.command.jsonl.empty())
-    return std::cerr << "nereus: error: generate: expected either PROMPT or --jsonl FILE\n", kUsage;
-  if (options.output.empty()) return report(runtime::generate(options.command, std::cout));
+    return std::cerr << "nereus: error: generate: expected either PROMPT or --jsonl FILE\n", cli::kUsage;
+  if (options.output.empty()) return cli::report(runtime::generate(options.command, std::cout));
   std::ofstream file(options.output);
-  if (!file) return report(fail("{}: cannot write", options.output));
-  return report(runtime::generate(options.command, file));
+  if (!file) return cli::report(fail("{}: cannot write", options.output));
+  return cli::report(runtime::generate(options.command, file));
 }
 
 void add_sampling(CLI::App& generate, Options& options) {
@@ -68,10 +68,10 @@ void add_machine(CLI::App& generate, Options& options) {
 
 }  // namespace
 
-void add_generate(CLI::App& app, Action& action) {
+void add_generate(CLI::App& app, cli::Action& action) {
   auto options = std::make_shared<Options>();
   auto& command = options->command;
-  CLI::App* generate = app.add_subcommand("generate", "Sample answers of a model");
+  CLI::App* generate = app.add_subcommand(cli::kGenerate.name, cli::kGenerate.summary);
   generate->footer(
       "  nereus generate MODEL \"Name three rivers.\" --temperature 0\n"
       "  nereus generate MODEL \"What is 4 + 7?\" --adapter runs/addition/adapter -n 4\n"
@@ -94,4 +94,4 @@ void add_generate(CLI::App& app, Action& action) {
   generate->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 
-}  // namespace nereus::cli
+}  // namespace nereus::cli_compute

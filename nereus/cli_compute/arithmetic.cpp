@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 
-#include "nereus/cli/commands.h"
+#include "nereus/cli_compute/commands.h"
 
-namespace nereus::cli {
+namespace nereus::cli_compute {
 
 void add_arithmetic(CLI::App& command, bool& bf16, kernels::Precision& matmul_precision) {
   command
@@ -23,4 +23,4 @@ void add_arithmetic(CLI::App& command, bool& bf16, kernels::Precision& matmul_pr
       ->default_str("high");
 }
 
-}  // namespace nereus::cli
+}  // namespace nereus::cli_compute

@@ -4,13 +4,13 @@
 #include <filesystem>
 
 #include "nereus/base/json.h"
-#include "nereus/cluster/cluster_file.h"
+#include "tests/formats/scratch_folder.h"
 #include "tests/integration/command.h"
-#include "tests/runtime/tiny_model.h"
 
-namespace nereus::integration {
+namespace nereus::cli {
 namespace {
 
+using integration::Command;
 using ::testing::HasSubstr;
 
 class PlanCli : public ::testing::Test {
@@ -22,7 +22,7 @@ class PlanCli : public ::testing::Test {
     return more;
   }
 
-  runtime::ScratchFolder scratch_;
+  test::ScratchFolder scratch_;
 };
 
 TEST_F(PlanCli, PrintsAPlanWithItsMemoryAndTime) {
@@ -45,7 +45,7 @@ TEST_F(PlanCli, WritesAPage) {
   const std::string page = (scratch_.path() / "plan.html").string();
   Command command(folder(), plan({"--report", page}));
   ASSERT_EQ(command.wait(), 0) << command.err();
-  EXPECT_THAT(runtime::file_text(page), HasSubstr("</html>"));
+  EXPECT_THAT(integration::text_of(page), HasSubstr("</html>"));
 }
 
 TEST_F(PlanCli, ExitCodesAndMessages) {
@@ -74,14 +74,5 @@ TEST_F(PlanCli, ExitCodesAndMessages) {
   }
 }
 
-TEST_F(PlanCli, ProfileWritesAClusterFileThatPlanReads) {
-  const std::string file = (scratch_.path() / "here.toml").string();
-  Command command(folder(), {"profile", "--seconds", "0.02", "--devices", "2", "--out", file});
-  ASSERT_EQ(command.wait(), 0) << command.err();
-  const auto cluster = cluster::read_cluster(file);
-  ASSERT_TRUE(cluster) << cluster.error().message;
-  EXPECT_EQ(cluster->devices(), 2);
-}
-
 }  // namespace
-}  // namespace nereus::integration
+}  // namespace nereus::cli
