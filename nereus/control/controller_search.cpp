@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <limits>
 #include <utility>
 
 #include "nereus/control/controller.h"
@@ -10,6 +11,8 @@
 
 namespace nereus::control {
 namespace {
+
+constexpr double kRounding = 1 + 1e-9;  ///< of sums that are compared
 
 double share(const plan::StepTime& time, plan::ModelStage what) {
   const plan::StageTime* stage = time.find(what);
@@ -19,17 +22,18 @@ double share(const plan::StepTime& time, plan::ModelStage what) {
 /// Prices of transitions from one plan, each asked for once. Not thread-safe.
 class TransitionPrices {
  public:
-  explicit TransitionPrices(const TransitionCost& cost) : cost_(cost) {}
+  explicit TransitionPrices(TransitionPrice price) : price_(std::move(price)) {}
 
-  const Result<double>& of(const Move& move) {
-    plan::Plan state = plan::state_of(move.to);
+  /// `limit` goes down from plan to plan.
+  const Result<double>& of(const plan::Plan& to, double limit) {
+    plan::Plan state = plan::state_of(to);
     for (const auto& [plan, price] : known_)
       if (plan == state) return price;
-    return known_.emplace_back(std::move(state), cost_(move)).second;
+    return known_.emplace_back(std::move(state), price_(to, limit)).second;
   }
 
  private:
-  const TransitionCost& cost_;
+  TransitionPrice price_;
   std::deque<std::pair<plan::Plan, Result<double>>> known_;
 };
 
@@ -88,10 +92,13 @@ std::optional<Controller::Priced> Controller::best(const std::vector<Priced>& ra
   const plan::Plan* from = plan_ ? &*plan_ : previous_ ? &*previous_ : nullptr;
   const cluster::Cluster& before = plan_ ? cluster_ : before_;
   const double confidence = options_.gate.confidence;
-  TransitionPrices prices(cost_);
+  TransitionPrices prices(cost_(Origin{before, from, cluster_}));
   for (Priced priced : ranked) {
-    if (best && priced.total(horizon, confidence) >= best->total(horizon, confidence)) break;
-    const Result<double>& cost = prices.of(Move{before, from, cluster_, priced.candidate->plan});
+    double limit = std::numeric_limits<double>::infinity();
+    if (best) limit = best->total(horizon, confidence) - priced.total(horizon, confidence);
+    if (limit <= 0) break;
+    const Result<double>& cost =
+        prices.of(priced.candidate->plan, limit / outcome_.transition_factor() * kRounding);
     if (!cost) {
       refusal = cost.error().message;
       continue;

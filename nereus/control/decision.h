@@ -48,15 +48,19 @@ struct Decision {
 /// One line of the log.
 OrderedJson to_json(const Decision& decision);
 
-/// A transition to be priced. `from` is null where nothing runs; its devices are numbered in `before`.
-struct Move {
+/// Where transitions begin. `from` is null where nothing runs; its devices are numbered in `before`.
+struct Origin {
   const cluster::Cluster& before;
   const plan::Plan* from;
   const cluster::Cluster& now;
-  const plan::Plan& to;
 };
 
-/// Seconds of a transition, or the reason why it is refused.
-using TransitionCost = std::function<Result<double>(const Move&)>;
+/// Seconds of a transition to a plan on the devices that are there now, or the reason why it is refused. What
+/// takes `limit` seconds or more is not wanted: it needs no exact price.
+using TransitionPrice = std::function<Result<double>(const plan::Plan& to, double limit)>;
+
+/// Asked for once a decision, which prices several transitions from one plan. What is given outlives the
+/// price.
+using TransitionCost = std::function<TransitionPrice(const Origin&)>;
 
 }  // namespace nereus::control

@@ -10,18 +10,18 @@
 namespace nereus::elastic {
 namespace {
 
-/// Bytes of the cells of one lane by who holds and who needs them.
-void add_pairs(const ModelTensors& model, const Lane& from, const Lane& to, PlaceSets& sets,
-               std::map<std::pair<int32_t, int32_t>, double>& pairs) {
+/// Adds the bytes of the cells of one lane.
+void add_pairs(const ModelTensors& model, const Lane& from, const Lane& to, Overlap& overlap) {
   std::vector<Cell> cells;
-  Slicer slicer(std::numeric_limits<int64_t>::max(), sets);
+  Slicer slicer(std::numeric_limits<int64_t>::max(), overlap.sets);
   for (int32_t tensor = 0; tensor < model.count(); ++tensor) {
     if (from.of(tensor).empty() || to.of(tensor).empty()) continue;
     slicer.slice(tensor, {from.of(tensor), to.of(tensor), {}}, cells);
   }
   for (const Cell& cell : cells) {
     if (cell.sources != 0)
-      pairs[{cell.sources, cell.targets}] += static_cast<double>(cell.box.elements() * to.element_bytes);
+      overlap.bytes[{cell.sources, cell.targets}] +=
+          static_cast<double>(cell.box.elements() * to.element_bytes);
   }
 }
 
@@ -121,24 +121,33 @@ class BlockAssigner {
 
 }  // namespace
 
-std::vector<double> overlap(const Places& places, const plan::Job& job, const ModelTensors& model,
-                            const ModelState& before, const plan::Placement& placement, PlaceSets& sets) {
+OverlapKey overlap_key(const plan::Placement& placement) {
+  const bool trains = placement.what.stage == plan::Stage::train;
+  return {placement.what.role, placement.layout, trains, trains ? placement.zero : 0};
+}
+
+Overlap overlap_of(const Places& places, const plan::Job& job, const ModelTensors& model,
+                   const ModelState& before, const plan::Placement& placement, PlaceSets sets) {
   // The state that the ranks need, with ranks in the place of devices.
   plan::Placement ranks = placement;
   std::iota(ranks.devices.begin(), ranks.devices.end(), 0);
   ranks.leaves_when_idle = false;
-  const ModelState needed = state_of(places, job, model, {ranks}, sets);
-  std::map<std::pair<int32_t, int32_t>, double> pairs;
+  Overlap result{std::move(sets), {}};
+  const ModelState needed = state_of(places, job, model, {ranks}, result.sets);
   for (const LaneKind lane : {LaneKind::weights, LaneKind::adapters, LaneKind::optimizer})
-    add_pairs(model, before[lane], needed[lane], sets, pairs);
+    add_pairs(model, before[lane], needed[lane], result);
+  return result;
+}
 
-  const auto columns = columns_of(places, placement.devices);
-  const size_t n = placement.devices.size();
+std::vector<double> by_rank(const Places& places, const Overlap& overlap,
+                            const std::vector<int32_t>& devices) {
+  const auto columns = columns_of(places, devices);
+  const size_t n = devices.size();
   std::vector<double> result(n * n, 0);
-  for (const auto& [pair, bytes] : pairs) {
-    for (const int32_t rank : sets[pair.second]) {
+  for (const auto& [pair, bytes] : overlap.bytes) {
+    for (const int32_t rank : overlap.sets[pair.second]) {
       double* row = &result[static_cast<size_t>(rank) * n];
-      for (const int32_t place : sets[pair.first]) {
+      for (const int32_t place : overlap.sets[pair.first]) {
         for (const int32_t column : columns[static_cast<size_t>(place)]) row[column] += bytes;
       }
     }
@@ -146,15 +155,14 @@ std::vector<double> overlap(const Places& places, const plan::Job& job, const Mo
   return result;
 }
 
-std::vector<int32_t> assign_devices(const cluster::Cluster& cluster, const plan::Job& job,
-                                    const ModelTensors& model, const ModelState& before,
-                                    const plan::Placement& placement, PlaceSets& sets) {
-  const size_t n = placement.devices.size();
-  const auto held = overlap(Places(cluster), job, model, before, placement, sets);
+std::vector<int32_t> assign_devices(const cluster::Cluster& cluster, const Overlap& overlap,
+                                    const std::vector<int32_t>& devices) {
+  const size_t n = devices.size();
+  const auto held = by_rank(Places(cluster), overlap, devices);
   std::vector<int32_t> columns(n);
   std::iota(columns.begin(), columns.end(), 0);
   BlockAssigner assigner(held, n, columns);
-  std::vector<Block> left = blocks_of(cluster, placement.devices);
+  std::vector<Block> left = blocks_of(cluster, devices);
   while (!left.empty()) {
     std::vector<Block> same, other;
     for (Block& block : left) (alike(cluster, left[0], block) ? same : other).push_back(block);
@@ -166,10 +174,10 @@ std::vector<int32_t> assign_devices(const cluster::Cluster& cluster, const plan:
     given += held[rank * n + rank];
     best += held[rank * n + static_cast<size_t>(columns[rank])];
   }
-  if (best <= given) return placement.devices;
-  std::vector<int32_t> devices;
-  for (const int32_t column : columns) devices.push_back(placement.devices[static_cast<size_t>(column)]);
-  return devices;
+  if (best <= given) return devices;
+  std::vector<int32_t> assigned;
+  for (const int32_t column : columns) assigned.push_back(devices[static_cast<size_t>(column)]);
+  return assigned;
 }
 
 }  // namespace nereus::elastic

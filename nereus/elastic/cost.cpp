@@ -164,6 +164,14 @@ double group_setup(const cluster::Cluster& cluster, const plan::Placement& place
   return seconds;
 }
 
+double least_seconds(const cluster::Cluster& cluster, const Places& places, const Loads& loads,
+                     const std::vector<int64_t>& received, bool changed, const CostOptions& options) {
+  constexpr double kRounding = 1 - 1e-9;  // sums in another order
+  return (loads.busiest() + verification(cluster, places, received, options) +
+          (changed ? options.warm_up : 0)) *
+         kRounding;
+}
+
 Cost cost_of(const cluster::Cluster& cluster, const Places& places, const Cut& cut, const Schedule& schedule,
              const std::vector<plan::Placement>& changed, const Wire& wire, const CostOptions& options) {
   Cost cost;

@@ -47,6 +47,11 @@ struct Wire {
 Cost cost_of(const cluster::Cluster& cluster, const Places& places, const Cut& cut, const Schedule& schedule,
              const std::vector<plan::Placement>& changed, const Wire& wire, const CostOptions& options);
 
+/// Seconds that a schedule takes at least, whatever its order, as far as its routes tell: no more than
+/// cost_of(...).total. `loads`: of the routes. `received`: bytes by place. REQUIRES: nothing is staged.
+double least_seconds(const cluster::Cluster& cluster, const Places& places, const Loads& loads,
+                     const std::vector<int64_t>& received, bool changed, const CostOptions& options);
+
 /// Seconds to set up the tensor, pipeline and data groups of a placement; a device sets up its groups one
 /// after the other.
 double group_setup(const cluster::Cluster& cluster, const plan::Placement& placement,

@@ -7,7 +7,7 @@
 namespace nereus::elastic {
 namespace {
 
-uint64_t hash_of(const std::vector<int32_t>& places) {
+uint64_t hash_of(std::span<const int32_t> places) {
   uint64_t hash = 0xCBF29CE484222325;  // FNV-1a, a place at a time
   for (const int32_t place : places) hash = (hash ^ static_cast<uint64_t>(place)) * 0x100000001B3;
   return hash;
@@ -67,23 +67,36 @@ int64_t PlaceSets::common(int32_t a, int32_t b) const {
   return found;
 }
 
-int32_t PlaceSets::intern(std::vector<int32_t> sorted) {
-  const uint64_t hash = hash_of(sorted);
-  const auto [first, last] = by_hash_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    if (std::ranges::equal((*this)[it->second], sorted)) return it->second;
-  }
-  const int32_t set = count();
+size_t PlaceSets::slot_of(std::span<const int32_t> sorted) const {
+  const size_t mask = slots_.size() - 1;
+  size_t slot = (hash_of(sorted) * 0x9E3779B97F4A7C15 >> 32U) & mask;
+  while (slots_[slot] >= 0 && !std::ranges::equal((*this)[slots_[slot]], sorted)) slot = (slot + 1) & mask;
+  return slot;
+}
+
+void PlaceSets::grow() {
+  slots_.assign(2 * slots_.size(), -1);
+  for (int32_t set = 0; set < count(); ++set) slots_[slot_of((*this)[set])] = set;
+}
+
+int32_t PlaceSets::intern(std::span<const int32_t> sorted) {
+  if (2 * begin_.size() > slots_.size()) grow();
+  int32_t& set = slots_[slot_of(sorted)];
+  if (set >= 0) return set;
+  set = count();
   places_.insert(places_.end(), sorted.begin(), sorted.end());
   begin_.push_back(static_cast<int64_t>(places_.size()));
-  by_hash_.emplace(hash, set);
   return set;
+}
+
+void PlaceSets::add_all(const PlaceSets& other, int32_t first) {
+  for (int32_t set = first; set < other.count(); ++set) intern(other[set]);
 }
 
 int32_t PlaceSets::add(std::vector<int32_t> places) {
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
-  return intern(std::move(places));
+  return intern(places);
 }
 
 int32_t PlaceSets::unite(int32_t a, int32_t b) {
@@ -91,9 +104,9 @@ int32_t PlaceSets::unite(int32_t a, int32_t b) {
   if (a == 0) return b;
   int32_t& known = united_.at(std::min(a, b), std::max(a, b));
   if (known >= 0) return known;
-  std::vector<int32_t> both;
-  std::ranges::set_union((*this)[a], (*this)[b], std::back_inserter(both));
-  return known = intern(std::move(both));
+  scratch_.clear();
+  std::ranges::set_union((*this)[a], (*this)[b], std::back_inserter(scratch_));
+  return known = intern(scratch_);
 }
 
 int32_t PlaceSets::subtract(int32_t a, int32_t b) {
@@ -101,9 +114,9 @@ int32_t PlaceSets::subtract(int32_t a, int32_t b) {
   if (a == 0 || b == 0) return a;
   int32_t& known = subtracted_.at(a, b);
   if (known >= 0) return known;
-  std::vector<int32_t> rest;
-  std::ranges::set_difference((*this)[a], (*this)[b], std::back_inserter(rest));
-  return known = intern(std::move(rest));
+  scratch_.clear();
+  std::ranges::set_difference((*this)[a], (*this)[b], std::back_inserter(scratch_));
+  return known = intern(scratch_);
 }
 
 int32_t PlaceSets::intersect(int32_t a, int32_t b) {
@@ -111,9 +124,9 @@ int32_t PlaceSets::intersect(int32_t a, int32_t b) {
   if (a == 0 || b == 0) return 0;
   int32_t& known = intersected_.at(std::min(a, b), std::max(a, b));
   if (known >= 0) return known;
-  std::vector<int32_t> both;
-  std::ranges::set_intersection((*this)[a], (*this)[b], std::back_inserter(both));
-  return known = intern(std::move(both));
+  scratch_.clear();
+  std::ranges::set_intersection((*this)[a], (*this)[b], std::back_inserter(scratch_));
+  return known = intern(scratch_);
 }
 
 }  // namespace nereus::elastic

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "nereus/elastic/places.h"
@@ -27,7 +26,8 @@ class PairTable {
 };
 
 /// Sets of places, each kept once and named by a number, so that the thousand devices that hold the same
-/// boxes are one word in the inner loops. Set 0 is the empty one. Not thread-safe while it grows.
+/// boxes are one word in the inner loops. Set 0 is the empty one; numbers are given in the order in which
+/// sets come up. Not thread-safe while it grows.
 class PlaceSets {
  public:
   PlaceSets();
@@ -38,6 +38,8 @@ class PlaceSets {
   /// The places of a that are not in b.
   int32_t subtract(int32_t a, int32_t b);
   int32_t intersect(int32_t a, int32_t b);
+  /// The sets of `other` from number `first` on, in their order.
+  void add_all(const PlaceSets& other, int32_t first);
 
   /// Ascending.
   std::span<const int32_t> operator[](int32_t set) const;
@@ -48,11 +50,16 @@ class PlaceSets {
   int32_t count() const { return static_cast<int32_t>(begin_.size()) - 1; }
 
  private:
-  int32_t intern(std::vector<int32_t> sorted);
+  /// `sorted` lies in no set of this object.
+  int32_t intern(std::span<const int32_t> sorted);
+  /// Where the set is in slots_, or the free slot where it belongs.
+  size_t slot_of(std::span<const int32_t> sorted) const;
+  void grow();
 
   std::vector<int64_t> begin_;  // into places_, by set; one more than there are sets
   std::vector<int32_t> places_;
-  std::unordered_multimap<uint64_t, int32_t> by_hash_;
+  std::vector<int32_t> slots_ = std::vector<int32_t>(256, -1);  // sets by hash, open addressing as above
+  std::vector<int32_t> scratch_;
   PairTable united_, subtracted_, intersected_;
 };
 

@@ -3,14 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "nereus/elastic/assignment.h"
 
 namespace nereus::elastic {
 namespace {
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::array kMoved = {LaneKind::weights, LaneKind::adapters, LaneKind::optimizer};
 
 double gigabytes(int64_t bytes) {
@@ -27,33 +32,46 @@ void add_state(const ModelState& state, const PlaceSets& sets, std::vector<int64
   }
 }
 
-/// Builds one transition, a part after the other.
-class Maker {
+}  // namespace
+
+/// Builds transitions, a part after the other.
+class TransitionMaker::Maker {
  public:
   Maker(const cluster::Cluster& cluster, const plan::Job& job, const TransitionOptions& options)
       : cluster_(cluster), job_(job), options_(options) {
     result_.places = Places(cluster);
   }
 
-  Result<Transition> change(const plan::Plan& from, const plan::Plan& to) {
+  /// The state of one plan, which all transitions from it begin with.
+  Status begin(const plan::Plan& from) {
     result_.from = from;
-    result_.to = to;
-    if (auto status = check(); !status) return pass(status);
+    if (auto status = check(); !status) return status;
     find_lost();
     add_before();
-    if (options_.assign) assign();
-    add_after();
-    if (auto status = check_kept(); !status) return pass(status);
-    if (auto status = cut_state(); !status) return pass(status);
-    set_memory();
-    if (auto status = check_memory(); !status) return pass(status);
-    if (auto status = cut_finer(); !status) return pass(status);
-    return finish({.keep_old = options_.keep_old});
+    start_ = result_.sets;
+    return {};
   }
 
-  Result<Transition> sync(const plan::Plan& plan) {
+  /// A transition from there. Once `limit` seconds are known to pass, only the cost is worked out, and that
+  /// no further.
+  Status change(const plan::Plan& to, double limit) {
+    restart();
+    result_.to = to;
+    if (auto status = check_target(); !status) return status;
+    if (options_.assign) assign();
+    add_after();
+    if (auto status = check_kept(); !status) return status;
+    if (auto status = cut_state(); !status) return status;
+    set_memory();
+    if (auto status = check_memory(); !status) return status;
+    if (auto status = cut_finer(); !status) return status;
+    return finish({.keep_old = options_.keep_old}, limit);
+  }
+
+  Status sync(const plan::Plan& plan) {
     result_.from = result_.to = plan;
-    if (auto status = check(); !status) return pass(status);
+    if (auto status = check(); !status) return status;
+    if (auto status = check_target(); !status) return status;
     const plan::Placement* train = plan.find({plan::Role::actor, plan::Stage::train});
     const plan::Placement* generate = plan.find({plan::Role::actor, plan::Stage::generate});
     if (train == nullptr || generate == nullptr)
@@ -70,18 +88,24 @@ class Maker {
     result_.memory = {std::vector<int64_t>(places, 0), std::vector<int64_t>(places, 0)};
     result_.cut.release.clear();
     for (Bundle& bundle : result_.cut.bundles) bundle.first_release = bundle.last_release = 0;
-    return finish({.keep_old = false, .in_place = true});
+    return finish({.keep_old = false, .in_place = true}, kInfinity);
   }
+
+  Transition take() { return std::move(result_); }
+  double seconds() const { return result_.cost.total; }
 
  private:
   Status check() const {
-    for (const plan::Plan* plan : {&result_.from, &result_.to}) {
-      if (auto status = check_placements(cluster_, job_, *plan); !status) return status;
-    }
+    if (auto status = check_placements(cluster_, job_, result_.from); !status) return status;
     for (const auto* list : {&options_.reserved, &options_.kv_before, &options_.kv_after}) {
       if (list->size() > static_cast<size_t>(cluster_.devices()))
         return fail("bytes of {} devices are given, the cluster has {}", list->size(), cluster_.devices());
     }
+    return {};
+  }
+
+  Status check_target() const {
+    if (auto status = check_placements(cluster_, job_, result_.to); !status) return status;
     const std::set<int32_t> lost(options_.lost.begin(), options_.lost.end());
     for (const plan::Placement& placement : result_.to.placements) {
       for (const int32_t device : placement.devices) {
@@ -90,6 +114,17 @@ class Maker {
       }
     }
     return {};
+  }
+
+  /// As it was before any transition.
+  void restart() {
+    result_.sets = start_;
+    for (ModelChange& change : result_.models) {
+      if (!result_.stepped_back.empty()) change.valid = change.before;
+    }
+    result_.stepped_back.clear();
+    result_.memory = {};
+    bundle_bytes_ = 0;
   }
 
   /// Lost devices, and hosts that lost all of theirs.
@@ -145,9 +180,22 @@ class Maker {
   std::vector<int32_t> assigned(const plan::Placement& placement) {
     for (const ModelChange& change : result_.models) {
       if (change.tensors.role == placement.what.role)
-        return assign_devices(cluster_, job_, change.tensors, change.valid, placement, result_.sets);
+        return assign_devices(cluster_, overlap(change, placement), placement.devices);
     }
     return placement.devices;
+  }
+
+  /// Worked out once for all plans that have the layout.
+  const Overlap& overlap(const ModelChange& change, const plan::Placement& placement) {
+    const auto key = overlap_key(placement);
+    auto found = overlaps_.find(key);
+    if (found == overlaps_.end())
+      found =
+          overlaps_
+              .emplace(key, overlap_of(result_.places, job_, change.tensors, change.valid, placement, start_))
+              .first;
+    result_.sets.add_all(found->second.sets, start_.count());
+    return found->second;
   }
 
   void add_after() {
@@ -290,28 +338,53 @@ class Maker {
     return cut_state();
   }
 
-  Result<Transition> finish(const OrderOptions& options) {
+  Status finish(const OrderOptions& options, double limit) {
     if (!options.in_place) add_pools();
-    const Routes routes = route();
+    Router router(cluster_, result_.places, result_.sets, options_.checkpoint_bandwidth,
+                  options_.message_bytes, options_.messages_in_flight);
+    const Routes routes = route(router);
+    const auto changed = changed_placements();
+    if (limit < kInfinity && room_for_all()) {
+      result_.cost.total = least_seconds(cluster_, result_.places, router.loads(), received(routes),
+                                         !changed.empty(), options_.cost);
+      if (result_.cost.total >= limit) return {};
+    }
     auto schedule =
         order(result_.places, result_.sets, result_.models, result_.cut, routes, result_.memory, options);
     if (!schedule) return pass(schedule);
     result_.schedule = std::move(*schedule);
+    result_.cost = cost_of(
+        cluster_, result_.places, result_.cut, result_.schedule, changed,
+        {options_.message_bytes, options_.messages_in_flight, options_.checkpoint_bandwidth}, options_.cost);
+    return {};
+  }
+
+  /// Those whose groups have to be set up.
+  std::vector<plan::Placement> changed_placements() const {
     std::vector<plan::Placement> changed;
     for (const plan::Placement& placement : result_.to.placements) {
       const plan::Placement* old = result_.from.find(placement.what);
       if (old == nullptr || old->devices != placement.devices || old->layout != placement.layout)
         changed.push_back(placement);
     }
-    result_.cost = cost_of(
-        cluster_, result_.places, result_.cut, result_.schedule, changed,
-        {options_.message_bytes, options_.messages_in_flight, options_.checkpoint_bandwidth}, options_.cost);
-    return std::move(result_);
+    return changed;
   }
 
-  Routes route() {
-    Router router(cluster_, result_.places, result_.sets, options_.checkpoint_bandwidth,
-                  options_.message_bytes, options_.messages_in_flight);
+  /// Whether everything new fits beside everything old, so that nothing is staged.
+  bool room_for_all() const {
+    std::vector<int64_t> all = result_.memory.used;
+    for (const PlaceBytes& fill : result_.cut.fill) all[static_cast<size_t>(fill.place)] += fill.bytes;
+    return std::equal(all.begin(), all.end(), result_.memory.capacity.begin(), std::less_equal<>());
+  }
+
+  std::vector<int64_t> received(const Routes& routes) const {
+    std::vector<int64_t> bytes(static_cast<size_t>(result_.places.count()), 0);
+    for (const Hop& hop : routes.hops)
+      bytes[static_cast<size_t>(hop.target)] += result_.cut.streams[static_cast<size_t>(hop.stream)].bytes;
+    return bytes;
+  }
+
+  Routes route(Router& router) const {
     Routes routes;
     std::vector<Hop> hops;
     for (const Bundle& bundle : result_.cut.bundles) {
@@ -334,21 +407,40 @@ class Maker {
   const plan::Job& job_;
   const TransitionOptions& options_;
   Transition result_;
-  int32_t lost_ = 0;          // set of places
-  int64_t bundle_bytes_ = 0;  // 0: those of the options
+  PlaceSets start_;                         // those of the old state
+  std::map<OverlapKey, Overlap> overlaps_;  // of the old state and new placements
+  int32_t lost_ = 0;                        // set of places
+  int64_t bundle_bytes_ = 0;                // 0: those of the options
 };
 
-}  // namespace
+TransitionMaker::TransitionMaker(cluster::Cluster cluster, plan::Job job, plan::Plan from,
+                                 TransitionOptions options)
+    : cluster_(std::move(cluster)), job_(std::move(job)), options_(std::move(options)) {
+  maker_ = std::make_unique<Maker>(cluster_, job_, options_);
+  begun_ = maker_->begin(from);
+}
+TransitionMaker::~TransitionMaker() = default;
+
+Result<double> TransitionMaker::seconds(const plan::Plan& to, double limit) {
+  if (!begun_) return pass(begun_);
+  if (auto status = maker_->change(to, limit); !status) return pass(status);
+  return maker_->seconds();
+}
 
 Result<Transition> make_transition(const cluster::Cluster& cluster, const plan::Job& job,
                                    const plan::Plan& from, const plan::Plan& to,
                                    const TransitionOptions& options) {
-  return Maker(cluster, job, options).change(from, to);
+  TransitionMaker::Maker maker(cluster, job, options);
+  if (auto status = maker.begin(from); !status) return pass(status);
+  if (auto status = maker.change(to, kInfinity); !status) return pass(status);
+  return maker.take();
 }
 
 Result<Transition> make_weight_sync(const cluster::Cluster& cluster, const plan::Job& job,
                                     const plan::Plan& plan, const TransitionOptions& options) {
-  return Maker(cluster, job, options).sync(plan);
+  TransitionMaker::Maker maker(cluster, job, options);
+  if (auto status = maker.sync(plan); !status) return pass(status);
+  return maker.take();
 }
 
 }  // namespace nereus::elastic

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -57,6 +59,25 @@ struct Transition {
 Result<Transition> make_transition(const cluster::Cluster& cluster, const plan::Job& job,
                                    const plan::Plan& from, const plan::Plan& to,
                                    const TransitionOptions& options = {});
+
+/// Prices transitions from one plan to many: what they have in common is worked out once. Not thread-safe.
+class TransitionMaker {
+ public:
+  TransitionMaker(cluster::Cluster cluster, plan::Job job, plan::Plan from, TransitionOptions options);
+  ~TransitionMaker();
+
+  /// make_transition(...).cost.total. Where it is at least `limit`, something from there up to it.
+  Result<double> seconds(const plan::Plan& to, double limit = std::numeric_limits<double>::infinity());
+
+  class Maker;
+
+ private:
+  cluster::Cluster cluster_;
+  plan::Job job_;
+  TransitionOptions options_;
+  std::unique_ptr<Maker> maker_;
+  Status begun_;
+};
 
 /// What every step sends: the trained weights, or the adapter alone where only that is trained, from the
 /// actor's train placement to its generate placement, into memory that is there already.

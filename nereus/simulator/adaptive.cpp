@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,22 +52,16 @@ class Union {
   int32_t now_devices_ = 0;
 };
 
-Result<elastic::Transition> transition_of(const plan::Job& job, const control::Move& move) {
-  const Union both(move.before, move.now);
+/// A start reads everything from the checkpoint whatever the plan, so that plans do not differ in it.
+control::TransitionPrice price_from(const plan::Job& job, const control::Origin& origin) {
+  if (origin.from == nullptr) return [](const plan::Plan&, double) { return 0.0; };
+  const Union both(origin.before, origin.now);
   elastic::TransitionOptions options;
   options.lost = both.lost();
   options.recovery = elastic::Recovery::older;
-  return elastic::make_transition(both.all(), job, both.renumbered(*move.from, move.before), move.to,
-                                  options);
-}
-
-/// Seconds; a start reads everything from the checkpoint whatever the plan, so that plans do not differ in
-/// it.
-Result<double> cost(const plan::Job& job, const control::Move& move) {
-  if (move.from == nullptr) return 0.0;
-  const auto transition = transition_of(job, move);
-  if (!transition) return pass(transition);
-  return transition->cost.total;
+  auto maker = std::make_shared<elastic::TransitionMaker>(
+      both.all(), job, both.renumbered(*origin.from, origin.before), std::move(options));
+  return [maker](const plan::Plan& to, double limit) { return maker->seconds(to, limit); };
 }
 
 /// The controller's own, but that no search is cut short by a busy machine: a simulation gives the same
@@ -80,7 +75,8 @@ control::ControllerOptions options_of() {
 }  // namespace
 
 Adaptive::Adaptive(const plan::Job& job)
-    : controller_(job, options_of(), [job](const control::Move& move) { return cost(job, move); }) {}
+    : controller_(job, options_of(),
+                  [job](const control::Origin& origin) { return price_from(job, origin); }) {}
 
 Answer Adaptive::begin(const View& view) {
   return answer(controller_.begin(view.cluster, view.now, view.steps_left));

@@ -39,10 +39,10 @@ TEST(Controller, DeclinesWhatItWasToldIsImpossible) {
   const auto small = machines({"a", "b"}), large = machines({"a", "b", "c", "d"});
   World world;
   bool refuse = false;
-  Controller controller(job(), {}, [&](const Move&) -> Result<double> {
-    if (refuse) return fail("no memory for staging on device 3");
-    return 1.0;
-  });
+  Controller controller(job(), {}, costs([&](const plan::Plan&) -> Result<double> {
+                          if (refuse) return fail("no memory for staging on device 3");
+                          return 1.0;
+                        }));
   controller.begin(small, 0, 300);
   run(controller, world, small, 3, job());
   refuse = true;
@@ -59,10 +59,10 @@ std::vector<std::string> regimes_of(const plan::Plan& plan) {
 
 TEST(Controller, TheRunningLayoutsAreCandidatesOnOtherDevices) {
   std::vector<std::vector<std::string>> priced;
-  const TransitionCost record = [&](const Move& move) -> Result<double> {
-    priced.push_back(regimes_of(move.to));
+  const TransitionCost record = costs([&](const plan::Plan& to) -> Result<double> {
+    priced.push_back(regimes_of(to));
     return 1.0;
-  };
+  });
   World world;
   Controller controller(job(), {}, record);
   const auto before = machines({"a", "b", "c"}), after = machines({"a", "b"});
@@ -77,7 +77,7 @@ TEST(Controller, TheRunningLayoutsAreCandidatesOnOtherDevices) {
 
 TEST(Controller, TransitionsAreOnlyPricedWhereTheyCouldBeTaken) {
   int priced = 0;
-  const TransitionCost count = [&](const Move&) -> Result<double> { return ++priced, 1.0; };
+  const TransitionCost count = costs([&](const plan::Plan&) -> Result<double> { return ++priced, 1.0; });
   World world;
   // Everything takes longer than the model says: there is a search, and nothing better to be found.
   for (const Operation operation : {Operation::decode, Operation::infer, Operation::train})
@@ -95,10 +95,10 @@ TEST(Controller, TransitionsAreOnlyPricedWhereTheyCouldBeTaken) {
 TEST(Controller, ATransitionIsPricedOnceForPlansThatHoldTheSame) {
   std::vector<plan::Plan> priced;
   // So dear that every candidate may still be the cheapest once one is priced.
-  const TransitionCost record = [&](const Move& move) -> Result<double> {
-    priced.push_back(plan::state_of(move.to));
+  const TransitionCost record = costs([&](const plan::Plan& to) -> Result<double> {
+    priced.push_back(plan::state_of(to));
     return 1e6;
-  };
+  });
   World world;
   Controller controller(job(), {}, record);
   const auto before = machines({"a", "b", "c"}), after = machines({"a", "b"});
@@ -110,6 +110,32 @@ TEST(Controller, ATransitionIsPricedOnceForPlansThatHoldTheSame) {
   EXPECT_LT(priced.size(), static_cast<size_t>(ControllerOptions{}.search.top));
   for (size_t i = 0; i < priced.size(); ++i)
     EXPECT_EQ(std::count(priced.begin(), priced.end(), priced[i]), 1) << "candidate " << i;
+}
+
+// A price that stops at its limit decides as the exact one does.
+TEST(Controller, APriceMayStopAtItsLimit) {
+  std::vector<Decision> decisions;
+  for (const bool stops : {false, true}) {
+    int stopped = 0;
+    // Any price, but not the same for all plans.
+    const auto exact = [](const plan::Plan& to) { return 1e4 + 10.0 * to.placements[0].layout.tp; };
+    const TransitionCost cost = [&](const Origin&) {
+      return [&](const plan::Plan& to, double limit) -> Result<double> {
+        if (!stops || exact(to) < limit) return exact(to);
+        return ++stopped, limit;
+      };
+    };
+    World world;
+    Controller controller(job(), {}, cost);
+    const auto before = machines({"a", "b", "c"}), after = machines({"a", "b"});
+    controller.begin(before, 0, 300);
+    run(controller, world, before, 10, job());
+    decisions.push_back(controller.devices_changed(after, 1e4));
+    EXPECT_EQ(stopped > 0, stops);
+  }
+  EXPECT_EQ(decisions[0].action, Action::change);
+  EXPECT_EQ(decisions[0].transition, decisions[1].transition);
+  EXPECT_EQ(to_json(decisions[0]).dump(), to_json(decisions[1]).dump());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,8 +33,12 @@ inline plan::Job job(double mean = 400) {
   return result;
 }
 
+/// What transitions to a plan cost, wherever they begin.
+inline TransitionCost costs(std::function<Result<double>(const plan::Plan&)> of) {
+  return [of](const Origin&) { return [of](const plan::Plan& to, double) { return of(to); }; };
+}
 inline TransitionCost costs(double seconds) {
-  return [seconds](const Move&) -> Result<double> { return seconds; };
+  return costs([seconds](const plan::Plan&) -> Result<double> { return seconds; });
 }
 
 /// A job that really takes what the planner's model says with hidden factors and noise; it reports only what

@@ -23,14 +23,13 @@ struct Move {
 
   ModelTensors model() const { return model_tensors(job.models[0]); }
   ModelState before(PlaceSets& sets) const { return state_of(Places(cluster), job, model(), {from}, sets); }
-  std::vector<double> values() const {
+  Overlap overlap() const {
     PlaceSets sets;
-    return overlap(Places(cluster), job, model(), before(sets), to, sets);
+    const ModelState state = before(sets);
+    return overlap_of(Places(cluster), job, model(), state, to, sets);
   }
-  std::vector<int32_t> assigned() const {
-    PlaceSets sets;
-    return assign_devices(cluster, job, model(), before(sets), to, sets);
-  }
+  std::vector<double> values() const { return by_rank(Places(cluster), overlap(), to.devices); }
+  std::vector<int32_t> assigned() const { return assign_devices(cluster, overlap(), to.devices); }
   /// Bytes that stay where they are when rank r has devices[r].
   double kept(const std::vector<double>& held, const std::vector<int32_t>& devices) const {
     double sum = 0;

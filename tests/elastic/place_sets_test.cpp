@@ -40,6 +40,17 @@ TEST(PlaceSets, Algebra) {
   }
 }
 
+TEST(PlaceSets, KeepsEverySetWhileItGrows) {
+  PlaceSets sets, others;
+  for (int32_t i = 0; i < 1000; ++i) EXPECT_EQ(sets.add({i, i + 1, 2 * i + 5}), i + 1);
+  for (int32_t i = 0; i < 1000; ++i) EXPECT_EQ(sets.add({2 * i + 5, i + 1, i}), i + 1);
+  others.add({7});
+  others.add_all(sets, 999);
+  EXPECT_EQ(others.count(), 4);
+  EXPECT_EQ(others.add({998, 999, 2001}), 2) << "in their order";
+  EXPECT_EQ(others.add({999, 1000, 2003}), 3);
+}
+
 TEST(PairTable, KeepsEveryPairWhileItGrows) {
   PairTable table;
   const auto value = [](int32_t a, int32_t b) { return 1000 * a + b; };

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -231,6 +232,52 @@ TEST(Transition, NearTheBoundAt1024Devices) {
     EXPECT_GE(result.cost.bound, 0.999 * least) << text;
     EXPECT_LE(result.cost.transfer, 2 * least + 2e-3) << text;
   }
+}
+
+/// The last machine is lost in half of the cases.
+std::vector<int32_t> lost_devices(const cluster::Cluster& cluster, test::Dice& dice) {
+  std::vector<int32_t> lost;
+  if (cluster.machines.size() < 2 || dice.one_in(2)) return lost;
+  for (int32_t device = cluster.devices() - cluster.machines.back().devices; device < cluster.devices();
+       ++device)
+    lost.push_back(device);
+  return lost;
+}
+
+/// What is refused is as good as endless.
+double seconds_of(const Result<double>& result) {
+  return result ? *result : std::numeric_limits<double>::infinity();
+}
+
+// One maker prices plan after plan as if each were the first, and stops at a limit only where there is one.
+TEST(Transition, OneMakerPricesManyPlans) {
+  int stopped = 0, back = 0;
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    test::Dice dice(seed);
+    const auto cluster = test::random_cluster(dice);
+    const auto job = test::random_job(dice);
+    const auto from = test::random_plan(cluster, job, dice);
+    TransitionOptions options;
+    options.recovery = Recovery::older;
+    options.messages_in_flight = 0;
+    options.bundle_bytes = dice.from(1, 600);
+    options.lost = lost_devices(cluster, dice);
+    TransitionMaker maker(cluster, job, from, options);
+    for (int i = 0; i < 6; ++i) {
+      const auto to = test::random_plan(cluster, job, dice);
+      const auto exact = make_transition(cluster, job, from, to, options);
+      const double seconds = exact ? exact->cost.total : std::numeric_limits<double>::infinity();
+      if (exact && !exact->stepped_back.empty()) ++back;
+      EXPECT_EQ(seconds_of(maker.seconds(to)), seconds) << seed;
+      const double half = seconds_of(maker.seconds(to, seconds / 2));
+      EXPECT_GE(half, seconds / 2) << seed;
+      EXPECT_LE(half, seconds) << seed;
+      if (half < seconds) ++stopped;
+      EXPECT_EQ(seconds_of(maker.seconds(to, 2 * seconds)), seconds) << seed;
+    }
+  }
+  EXPECT_GT(stopped, 0);
+  EXPECT_GT(back, 0);
 }
 
 }  // namespace
