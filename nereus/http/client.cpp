@@ -38,7 +38,7 @@ struct Client::State {
         options(std::move(given)),
         pool(std::make_shared<ConnectionPool>(options.idle_seconds, options.max_idle)) {}
 
-  Task<Result<std::shared_ptr<Connection>>> open(const Url& origin, double seconds);
+  Task<Result<std::shared_ptr<Connection>>> open(const Url& origin, double seconds, std::stop_token stop);
   Result<std::shared_ptr<TlsContext>> tls();
   Task<Result<std::unique_ptr<Answer>>> attempt(const Url& origin, const Request& request,
                                                 const BodySource& source, const CallOptions& call,
@@ -200,7 +200,8 @@ Result<std::shared_ptr<TlsContext>> Client::State::tls() {
   return made;
 }
 
-Task<Result<std::shared_ptr<Connection>>> Client::State::open(const Url& origin, double seconds) {
+Task<Result<std::shared_ptr<Connection>>> Client::State::open(const Url& origin, double seconds,
+                                                              std::stop_token stop) {
   std::shared_ptr<TlsContext> context;
   if (origin.tls) {
     auto made = tls();
@@ -209,7 +210,7 @@ Task<Result<std::shared_ptr<Connection>>> Client::State::open(const Url& origin,
   }
   // A braced temporary within a co_await expression is freed twice by GCC 12.
   const Endpoint to{origin.host, origin.port};
-  auto transport = co_await connect(loop, to, context, seconds);
+  auto transport = co_await connect(loop, to, context, seconds, stop);
   if (!transport) co_return pass(transport);
   co_return Connection::make(loop, std::move(*transport));
 }
@@ -221,7 +222,7 @@ Task<Result<std::unique_ptr<Answer>>> Client::State::attempt(const Url& origin, 
   if (made.reused && !source) made.connection = pool->take(origin);
   made.reused = made.connection != nullptr;
   if (!made.connection) {
-    auto opened = co_await open(origin, deadline.left(options.connect_seconds));
+    auto opened = co_await open(origin, deadline.left(options.connect_seconds), call.stop);
     if (!opened) co_return pass(opened);
     made.connection = *opened;
   }

@@ -183,7 +183,10 @@ Tcp::resolver::results_type resolve(Loop& loop, const Endpoint& endpoint, ErrorC
   return resolver.resolve(endpoint.host, std::to_string(endpoint.port), code);
 }
 
-/// A connection under way: the first of the resolver, the time limit and the loop's end to report wins.
+using Resolved = std::pair<ErrorCode, Tcp::resolver::results_type>;
+
+/// A connection under way: the first of the resolver, the time limit, who asked and the loop's end to report
+/// wins.
 struct Connecting {
   explicit Connecting(Loop& loop) : resolver(loop.impl().context), socket(loop.impl().context), timer(loop) {}
   void stop(std::string why) {
@@ -193,22 +196,28 @@ struct Connecting {
     resolver.cancel();
     socket.close(ignored);
     if (transport) transport->close();
+    found({asio::error::operation_aborted, {}});
+  }
+  /// Ends the wait for the name once. A system's resolver cannot be cut short: what it still finds is for
+  /// nobody.
+  void found(Resolved resolved) {
+    if (const auto resume = std::exchange(resolving, nullptr)) resume(std::move(resolved));
   }
   Tcp::resolver resolver;
   Tcp::socket socket;
   Timer timer;
-  std::unique_ptr<Transport> transport;  // once connected, until greeted
-  std::string reason;                    // why it was stopped
+  std::function<void(Resolved)> resolving;  // while the name is looked up
+  std::unique_ptr<Transport> transport;     // once connected, until greeted
+  std::string reason;                       // why it was stopped
 };
-
-using Resolved = std::pair<ErrorCode, Tcp::resolver::results_type>;
 
 Task<ErrorCode> open_socket(std::shared_ptr<Connecting> connecting, Endpoint to) {
   const auto resolved = co_await await_callback<Resolved>([&](std::function<void(Resolved)> done) {
+    connecting->resolving = std::move(done);
     connecting->resolver.async_resolve(
         to.host, std::to_string(to.port),
-        [connecting, done](const ErrorCode& code, Tcp::resolver::results_type results) {
-          done(Resolved(code, std::move(results)));
+        [connecting](const ErrorCode& code, Tcp::resolver::results_type results) {
+          connecting->found({code, std::move(results)});
         });
   });
   if (resolved.first) co_return resolved.first;
@@ -243,13 +252,18 @@ Result<std::shared_ptr<TlsContext>> tls_for_client(const std::string& authoritie
 }
 
 Task<Result<std::unique_ptr<Transport>>> connect(Loop& loop, Endpoint to, std::shared_ptr<TlsContext> tls,
-                                                 double seconds) {
+                                                 double seconds, std::stop_token stop) {
   auto connecting = std::make_shared<Connecting>(loop);
   const std::string where = fmt::format("{}:{}", to.host, to.port);
-  connecting->timer.arm(seconds, [c = connecting.get(), seconds] {
-    c->stop(fmt::format("no connection within {:.3g} s", seconds));
+  connecting->timer.arm(seconds, [c = std::weak_ptr(connecting), seconds] {
+    if (const auto held = c.lock()) held->stop(fmt::format("no connection within {:.3g} s", seconds));
   });
   const ClosingHook hook(loop, [c = connecting] { c->stop("the program is ending"); });
+  const std::stop_callback stopped(stop, [&loop, c = std::weak_ptr(connecting)] {
+    loop.post([c] {
+      if (const auto held = c.lock()) held->stop("given up");
+    });
+  });
   const ErrorCode code = co_await open_socket(connecting, to);
   if (!connecting->reason.empty() || code) {
     const std::string why = connecting->reason.empty() ? code.message() : connecting->reason;

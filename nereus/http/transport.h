@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -52,9 +53,10 @@ struct Endpoint {
   uint16_t port = 0;
 };
 
-/// Connects within `seconds`, greeting included. `tls` may be null.
+/// Connects within `seconds`, name and greeting included, unless `stop` is asked for before. `tls` may be
+/// null.
 Task<Result<std::unique_ptr<Transport>>> connect(Loop& loop, Endpoint to, std::shared_ptr<TlsContext> tls,
-                                                 double seconds);
+                                                 double seconds, std::stop_token stop);
 
 /// Takes connections at an address. Used on the loop's thread, save for `open` and `port`.
 class Listener {

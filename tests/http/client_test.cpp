@@ -5,7 +5,9 @@
 
 #include <cstring>
 
+#include "nereus/base/clock.h"
 #include "tests/http/raw_socket.h"
+#include "tests/http/slow_names.h"
 #include "tests/http/test_server.h"
 
 namespace nereus::http {
@@ -141,6 +143,30 @@ TEST_F(ClientTest, AServerThatClosedAnIdleConnectionIsAskedOnANewOne) {
   ASSERT_TRUE(eventually([&] { return server_->server().stats().connections == 0; }));
   EXPECT_TRUE(client_.fetch(server_->url(), get("/b")));
   EXPECT_EQ(server_->server().stats().accepted, 2U);
+}
+
+// A system's name server that does not answer would hold a request up for a quarter of a minute.
+TEST(Client, ASlowNameTakesNoLongerThanTheLimit) {
+  TestClient client({.connect_seconds = 0.2}), patient;
+  const test::SlowNames slow;  // ends before the clients, whose loops wait for the system
+  const SteadyClock clock;
+  const Stopwatch watch(clock);
+  const auto url = value_or_throw(Url::parse("http://server.slow:80"));
+  const auto late = client.fetch(url, get("/"));
+  ASSERT_FALSE(late);
+  EXPECT_THAT(late.error().message, HasSubstr("server.slow:80: no connection within 0.2 s"));
+  std::stop_source stop;
+  CallOptions options;
+  options.stop = stop.get_token();
+  std::thread stopping([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    stop.request_stop();
+  });
+  const auto stopped = patient.fetch(url, get("/"), options);
+  stopping.join();
+  ASSERT_FALSE(stopped);
+  EXPECT_THAT(stopped.error().message, HasSubstr("given up"));
+  EXPECT_LT(watch.seconds(), 2);
 }
 
 // A connection that waits in the pool goes with whatever is destroyed last.

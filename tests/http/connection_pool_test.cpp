@@ -22,7 +22,8 @@ class ConnectionPoolTest : public testing::Test {
 
   static Task<std::shared_ptr<Connection>> open(Loop& loop, uint16_t port) {
     const Endpoint to{"127.0.0.1", port};
-    auto transport = co_await connect(loop, to, nullptr, 5);
+    const std::stop_token never;
+    auto transport = co_await connect(loop, to, nullptr, 5, never);
     co_return Connection::make(loop, value_or_throw(std::move(transport)));
   }
   /// The pool is used on the loop's thread alone.
