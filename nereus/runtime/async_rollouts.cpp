@@ -46,12 +46,14 @@ AsyncRollouts::~AsyncRollouts() {
     if (thread->joinable()) thread->join();
 }
 
-Status AsyncRollouts::start(const RolloutState& state, int64_t version) {
+Status AsyncRollouts::start(const RolloutState& state, int64_t version, const Interrupted& interrupted) {
   policy_->hand_over(parts_.actor.trained(), version);
-  if (auto status = adopt_first(); !status) return status;
   queue_.trained(version);
   queue_.published(version);
   if (auto status = restore(state); !status) return status;
+  const auto adopted = adopt_first(interrupted);
+  if (!adopted) return pass(adopted);
+  if (!*adopted) return {};
   const ThreadShares shares =
       policy_->embedded() ? split_threads(parts_.job.async.sampler_threads) : ThreadShares{0, 1};
   sampler_ = std::thread([this, shares] {
@@ -63,13 +65,13 @@ Status AsyncRollouts::start(const RolloutState& state, int64_t version) {
   return {};
 }
 
-/// Nothing is sampled before the servers have the policy.
-Status AsyncRollouts::adopt_first() {
+/// Nothing is sampled before the servers have the policy. False: interrupted.
+Result<bool> AsyncRollouts::adopt_first(const Interrupted& interrupted) {
   const Stopwatch watch(parts_.clock);
   for (;;) {
     const auto adopted = policy_->adopt();
     if (!adopted) return pass(adopted);
-    if (*adopted) return {};
+    if (*adopted || interrupted()) return adopted->has_value();
     if (watch.seconds() > parts_.job.async.stall_seconds) return fail("{}", policy_->trouble());
     std::this_thread::sleep_for(100ms);
   }
@@ -96,25 +98,28 @@ Status AsyncRollouts::restore(const RolloutState& state) {
 
 // --- the training thread
 
-Result<ScoredRollouts> AsyncRollouts::next(metrics::Record& record) {
+Result<std::optional<ScoredRollouts>> AsyncRollouts::next(metrics::Record& record,
+                                                          const Interrupted& interrupted) {
   Stopwatch watch(parts_.clock);
-  auto taken = wait_for_batch();
-  if (!taken) return pass(taken);
+  auto waited = wait_for_batch(interrupted);
+  if (!waited) return pass(waited);
+  if (!*waited) return std::nullopt;
+  Queue::Taken& taken = **waited;
   record.set("perf/rollout_wait_s", watch.seconds());
   // By their place in the data, so that the batch does not depend on which finished first.
-  std::ranges::sort(taken->groups, {}, [](const ScoredRollouts& group) { return group.prompts.front().id; });
+  std::ranges::sort(taken.groups, {}, [](const ScoredRollouts& group) { return group.prompts.front().id; });
   ScoredRollouts batch;
-  for (ScoredRollouts& group : taken->groups) batch.append(std::move(group));
+  for (ScoredRollouts& group : taken.groups) batch.append(std::move(group));
   const auto counts = queue_.counts();
-  const auto staleness = summary_of(taken->staleness);
+  const auto staleness = summary_of(taken.staleness);
   record.set("sample/staleness_mean", staleness.mean());
   record.set("sample/staleness_max", staleness.max());
-  record.set("sample/time_in_queue_s", summary_of(taken->seconds_queued).mean());
+  record.set("sample/time_in_queue_s", summary_of(taken.seconds_queued).mean());
   record.set("sample/queue_size", static_cast<double>(counts.queued));
   record.set("sample/dropped_stale_total", static_cast<double>(counts.dropped * plan_.completions));
   record.set("rollout/inflight", static_cast<double>(counts.running * plan_.completions));
   const std::lock_guard lock(mutex_);
-  for (const ScoredRollouts& group : taken->stale) again_.push_back(group.prompts.front().id);
+  for (const ScoredRollouts& group : taken.stale) again_.push_back(group.prompts.front().id);
   parts_.note_skipped(told_skipped_);
   record.set("rollout/generated_tokens_per_s",
              static_cast<double>(sampled_tokens_ - reported_tokens_) / std::max(since_report_.lap(), 1e-9));
@@ -122,13 +127,14 @@ Result<ScoredRollouts> AsyncRollouts::next(metrics::Record& record) {
   return batch;
 }
 
-Result<AsyncRollouts::Queue::Taken> AsyncRollouts::wait_for_batch() {
+Result<std::optional<AsyncRollouts::Queue::Taken>> AsyncRollouts::wait_for_batch(
+    const Interrupted& interrupted) {
   Stopwatch watch(parts_.clock);
   double next_note = parts_.job.async.stall_seconds;
   for (;;) {
     auto taken = queue_.take(200ms);
     if (!taken) return pass(taken);
-    if (*taken) return std::move(**taken);
+    if (*taken || interrupted()) return taken;
     parts_.progress.activity("wait for completions", queue_.counts().queued, parts_.job.data.prompts);
     if (watch.seconds() < next_note) continue;
     parts_.progress.note(stall(watch.seconds()));

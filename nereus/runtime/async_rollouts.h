@@ -23,17 +23,19 @@ class AsyncRollouts : public RolloutSource {
   AsyncRollouts(RolloutParts parts, std::unique_ptr<PolicySampler> sampler);
   ~AsyncRollouts() override;
 
-  Status start(const RolloutState& state, int64_t version) override;
+  /// Interrupted while servers take the first policy, it samples nothing.
+  Status start(const RolloutState& state, int64_t version, const Interrupted& interrupted) override;
   /// Waits for a step's groups. After every `async.stall_seconds` without any it notes who waits for what.
-  Result<ScoredRollouts> next(metrics::Record& record) override;
+  Result<std::optional<ScoredRollouts>> next(metrics::Record& record,
+                                             const Interrupted& interrupted) override;
   Status trained(int64_t version) override;
   RolloutState state() const override;
 
  private:
   using Queue = rollout::StalenessQueue<ScoredRollouts>;
-  Status adopt_first();
+  Result<bool> adopt_first(const Interrupted& interrupted);
   Status restore(const RolloutState& state);
-  Result<Queue::Taken> wait_for_batch();
+  Result<std::optional<Queue::Taken>> wait_for_batch(const Interrupted& interrupted);
   std::string stall(double seconds) const;
 
   void run_guarded(const std::function<Status()>& work);

@@ -39,7 +39,7 @@ void RolloutParts::note_skipped(int64_t& told) const {
   progress.note(fmt::format("warning: {} over-long prompts skipped so far", told));
 }
 
-Status SyncRollouts::start(const RolloutState& state, int64_t version) {
+Status SyncRollouts::start(const RolloutState& state, int64_t version, const Interrupted& /*interrupted*/) {
   if (!state.unfinished.empty() || !state.queued.empty())
     return fail("the checkpoint holds groups of an asynchronous run; resume it with async.enabled = true");
   parts_.stream.restore(state.cursor, state.skipped_prompts);
@@ -65,17 +65,18 @@ Result<ScoredRollouts> SyncRollouts::sample_and_score(int64_t prompts, double& g
 
 /// With grpo.resample_rounds, groups without spread are replaced by those of other prompts until there are
 /// enough or the rounds are used up (DAPO's dynamic sampling).
-Result<ScoredRollouts> SyncRollouts::next(metrics::Record& record) {
+Result<std::optional<ScoredRollouts>> SyncRollouts::next(metrics::Record& record,
+                                                         const Interrupted& /*interrupted*/) {
   const Job& job = parts_.job;
   double generate_s = 0, reward_s = 0;
   auto batch = sample_and_score(job.data.prompts, generate_s, reward_s);
-  if (!batch) return batch;
+  if (!batch) return pass(batch);
   for (int64_t round = 0; round < job.grpo.resample_rounds; ++round) {
     ScoredRollouts kept = with_spread(*batch);
     const int64_t missing = job.data.prompts - std::ssize(kept.groups);
     if (missing == 0) break;
     auto more = sample_and_score(missing, generate_s, reward_s);
-    if (!more) return more;
+    if (!more) return pass(more);
     kept.append(std::move(*more));
     batch = std::move(kept);
   }
@@ -84,7 +85,7 @@ Result<ScoredRollouts> SyncRollouts::next(metrics::Record& record) {
   record.set("perf/reward_s", reward_s);
   record.set("rollout/generated_tokens_per_s",
              static_cast<double>(count_sampled(*batch)) / std::max(generate_s, 1e-9));
-  return batch;
+  return std::move(*batch);
 }
 
 Status SyncRollouts::trained(int64_t version) {

@@ -28,8 +28,10 @@ class SyncRollouts : public RolloutSource {
  public:
   explicit SyncRollouts(RolloutParts parts) : parts_(parts), plan_(parts.sample_plan()) {}
 
-  Status start(const RolloutState& state, int64_t version) override;
-  Result<ScoredRollouts> next(metrics::Record& record) override;
+  Status start(const RolloutState& state, int64_t version, const Interrupted& interrupted) override;
+  /// Computes, and so comes to its end when interrupted.
+  Result<std::optional<ScoredRollouts>> next(metrics::Record& record,
+                                             const Interrupted& interrupted) override;
   Status trained(int64_t version) override;
   RolloutState state() const override;
 

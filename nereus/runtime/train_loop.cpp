@@ -153,11 +153,15 @@ void TrainLoop::warn_at_start() {
 
 Result<TrainOutcome> TrainLoop::run(const Interrupt& interrupt) {
   progress_.begin(job_.run.steps, state_.step);
-  if (auto status = rollouts_->start(state_.rollouts, trainer_->version()); !status) return pass(status);
-  if (held_out_ && job_.eval.at_start && state_.step == 0)
+  const Interrupted interrupted = [&interrupt] { return interrupt.requested(); };
+  if (auto status = rollouts_->start(state_.rollouts, trainer_->version(), interrupted); !status)
+    return pass(status);
+  if (held_out_ && job_.eval.at_start && state_.step == 0 && !interrupted())
     if (auto status = evaluate_now(); !status) return pass(status);
-  while (state_.step < job_.run.steps && !interrupt.requested()) {
-    if (auto status = step(); !status) return pass(status);
+  while (state_.step < job_.run.steps && !interrupted()) {
+    const auto stepped = step(interrupted);
+    if (!stepped) return pass(stepped);
+    if (!*stepped) break;
     const bool last = state_.step == job_.run.steps;
     if (held_out_ && (due(job_.eval.every) || last))
       if (auto status = evaluate_now(); !status) return pass(status);
@@ -173,22 +177,25 @@ Result<TrainOutcome> TrainLoop::run(const Interrupt& interrupt) {
   return finished ? TrainOutcome::finished : TrainOutcome::interrupted;
 }
 
-Status TrainLoop::step() {
+Result<bool> TrainLoop::step(const Interrupted& interrupted) {
   const Stopwatch watch(clock_);
   metrics::Record times;
-  auto batch = rollouts_->next(times);
-  if (!batch) return pass(batch);
+  const auto next = rollouts_->next(times, interrupted);
+  if (!next) return pass(next);
+  if (!*next) return false;
+  const ScoredRollouts& batch = **next;
   progress_.activity("train");
-  auto trained = update(*batch);
+  auto trained = update(batch);
   if (!trained) return pass(trained);
   Stopwatch sync(clock_);
-  if (auto status = rollouts_->trained(trainer_->version()); !status) return status;
+  if (auto status = rollouts_->trained(trainer_->version()); !status) return pass(status);
   times.set("perf/sync_s", sync.seconds());
 
   state_.step += 1;
-  state_.num_tokens += count_tokens(*batch);
+  state_.num_tokens += count_tokens(batch);
   times.set("perf/step_s", watch.seconds());
-  return log(*batch, std::move(times), *trained);
+  if (auto status = log(batch, std::move(times), *trained); !status) return pass(status);
+  return true;
 }
 
 Result<std::map<std::string, double>> TrainLoop::update(const ScoredRollouts& rollouts) {

@@ -41,7 +41,8 @@ class TrainLoop {
   Status open_logs();
   void warn_at_start();
 
-  Status step();
+  /// False: interrupted before there was anything to train.
+  Result<bool> step(const Interrupted& interrupted);
   Result<std::map<std::string, double>> update(const ScoredRollouts& rollouts);
   Status log(const ScoredRollouts& rollouts, metrics::Record record,
              const std::map<std::string, double>& trained);

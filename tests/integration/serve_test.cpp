@@ -4,8 +4,11 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
+#include <thread>
 
+#include "nereus/base/clock.h"
 #include "nereus/http/client.h"
 #include "tests/http/raw_socket.h"
 #include "tests/http/test_server.h"
@@ -52,6 +55,33 @@ TEST_F(Serve, AServerKilledAndStartedAgainIsGivenItsAdapters) {
   server = serve("server", port);
   EXPECT_EQ(job.wait(), 0) << job.err();
   expect_whole_run(run(), 40);
+}
+
+// With no server left a run waits for ten minutes before it gives up; who presses Ctrl-C has waited enough.
+TEST_F(Serve, AnInterruptEndsARunWhoseServersAreGone) {
+  Server server = serve("server");
+  const std::string port = server.port();
+  int64_t steps = 0;
+  for (const int gone : {SIGKILL, SIGSTOP}) {
+    std::vector<std::string> arguments = train(server.url, {"--run.steps", "100000"});
+    if (steps > 0) arguments.emplace_back("--resume");
+    Command job(scratch_.path().string(), arguments);
+    ASSERT_TRUE(reached(run(), static_cast<size_t>(steps) + 4)) << job.err();
+    server.process->signal(gone);
+    std::this_thread::sleep_for(std::chrono::seconds(2));  // until what was sampled is trained
+    const SteadyClock clock;
+    const Stopwatch watch(clock);
+    job.signal(SIGINT);
+    EXPECT_EQ(job.wait(60), 130) << job.err();
+    EXPECT_LT(watch.seconds(), 3);
+    steps = std::ssize(runtime::lines_of(run() / "metrics.jsonl"));
+    if (gone == SIGKILL) server = serve("server", port);
+    if (gone == SIGSTOP) server.process->signal(SIGCONT);
+  }
+  Command job(scratch_.path().string(),
+              train(server.url, {"--run.steps", std::to_string(steps + 2), "--resume"}));
+  EXPECT_EQ(job.wait(), 0) << job.err();
+  expect_whole_run(run(), steps + 2);
 }
 
 TEST_F(Serve, ATrainerKilledAndResumedNeverPublishesBackwards) {

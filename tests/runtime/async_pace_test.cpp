@@ -76,7 +76,7 @@ Measured run(const std::filesystem::path& folder, const Setting& setting) {
   for (int64_t step = 0; step < setting.warm + setting.counted; ++step) {
     if (step == setting.warm) begin = rig.clock.now();
     metrics::Record record;
-    const auto batch = value_or_throw(rig.rollouts.next(record));
+    const auto batch = value_or_throw(rig.rollouts.next(record, never)).value();
     EXPECT_EQ(std::ssize(batch.groups), kPrompts);
     measured.staleness = std::max(measured.staleness, *record.get("sample/staleness_max"));
     measured.dropped = *record.get("sample/dropped_stale_total");
@@ -202,7 +202,7 @@ TEST_F(AsyncPace, Fault8AStallSaysWhoWaitsForWhat) {
   // The asynchronous trainer idles after the start and says nothing [verl 3895].
   Rig rig(scratch_.path(), std::make_unique<SamplerOf<StuckGenerator>>(), {{"async.stall_seconds", "0.1"}});
   metrics::Record record;
-  const auto batch = rig.rollouts.next(record);
+  const auto batch = rig.rollouts.next(record, never);
   ASSERT_FALSE(batch);  // and never waits for a generator that has died
   EXPECT_THAT(batch.error().message, HasSubstr("the generator is gone"));
   EXPECT_THAT(rig.out.str(), HasSubstr("0 of 4 groups are there, 20 are being sampled"));

@@ -54,6 +54,10 @@ rank = 2
 enabled = true
 )";
 
+inline bool never() {
+  return false;
+}
+
 /// What asynchronous rollouts need, over a tiny model.
 struct Rig {
   Rig(const std::filesystem::path& folder, std::unique_ptr<PolicySampler> sampler,
@@ -67,7 +71,7 @@ struct Rig {
         rewards(value_or_throw(make_rewards(job.rewards))),
         progress(out, clock, {}),
         rollouts({job, actor, encoder, stream, rewards, progress, clock}, std::move(sampler)) {
-    value_or_throw(rollouts.start({}, 0));
+    value_or_throw(rollouts.start({}, 0, never));
   }
 
   Job job;
