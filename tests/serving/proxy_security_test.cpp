@@ -67,6 +67,9 @@ TEST_F(ProxyTest, NamesAndPathsOfAdaptersThatAreTricks) {
   for (const std::string& path : {std::string(), std::string("/a\0b", 4), std::string("/a\r\nX: b")})
     EXPECT_EQ(try_load("a", path), 400) << path;
   EXPECT_EQ(load({{"lora_name", {"a"}}, {"lora_path", "/a"}}).status, 400);
+  const auto typed = load({{"lora_name", "a"}, {"lora_path", "/bucket/a"}, {"load_inplace", 1}});
+  EXPECT_EQ(typed.status, 400);
+  EXPECT_THAT(typed.body, HasSubstr(R"(\"load_inplace\": expected true or false)"));
   EXPECT_EQ(stubs_[0]->completions, 1);
   EXPECT_THAT(stubs_[0]->adapters(), IsEmpty());
   EXPECT_EQ(try_load("a", "/bucket/a"), 200);
