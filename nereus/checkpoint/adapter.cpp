@@ -84,6 +84,18 @@ Status write_adapter(const std::filesystem::path& folder, const Adapter& adapter
   return formats::write_json_file(folder / "adapter_config.json", adapter_config(adapter, base_model));
 }
 
+Status merge_module(const NamedTensor& weight, const Adapter& adapter) {
+  const std::string path = weight.name.substr(0, weight.name.rfind(".weight"));
+  const auto module = adapter.modules.find(path);
+  if (module == adapter.modules.end()) return {};
+  const auto& [a, b] = module->second;
+  if (auto fits = check_factors(path, a, b, weight.tensor); !fits) return fits;
+  at::Tensor merged = weight.tensor.detach();
+  // [out, rank] · [rank, in]
+  merged.add_(at::matmul(b.detach().to(at::kFloat), a.detach().to(at::kFloat)), adapter.scale());
+  return {};
+}
+
 Status merge_adapter(const std::vector<NamedTensor>& weights, const Adapter& adapter) {
   std::unordered_map<std::string, at::Tensor> by_name;
   for (const auto& [name, tensor] : weights) by_name[name] = tensor;
@@ -92,11 +104,8 @@ Status merge_adapter(const std::vector<NamedTensor>& weights, const Adapter& ada
     if (found == by_name.end()) return fail("adapter module '{}': the model has no such weight", path);
     if (auto fits = check_factors(path, pair.first, pair.second, found->second); !fits) return fits;
   }
-  for (const auto& [path, pair] : adapter.modules) {
-    at::Tensor weight = by_name.at(path + ".weight").detach();
-    const at::Tensor a = pair.first.detach().to(at::kFloat), b = pair.second.detach().to(at::kFloat);
-    weight.add_(at::matmul(b, a), adapter.scale());  // [out, rank] · [rank, in]
-  }
+  for (const auto& weight : weights)
+    if (auto merged = merge_module(weight, adapter); !merged) return merged;
   return {};
 }
 

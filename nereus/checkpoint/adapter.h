@@ -39,7 +39,11 @@ Status write_adapter(const std::filesystem::path& folder, const Adapter& adapter
 /// that has another shape, an adapter without any module of the model.
 Result<Adapter> read_adapter(const std::filesystem::path& folder, const spec::ModelConfig& config);
 
-/// Adds scale · B · A to the weights of the adapter's modules in place (fp32, [out, in]). An adapter module
+/// Adds scale · B · A to a weight in place (fp32, [out, in]), where the adapter has a module for it. Error:
+/// the factors do not fit it.
+Status merge_module(const NamedTensor& weight, const Adapter& adapter);
+
+/// Likewise to all weights of the adapter's modules. An adapter module
 /// without a weight is an error, and then nothing has changed.
 Status merge_adapter(const std::vector<NamedTensor>& weights, const Adapter& adapter);
 

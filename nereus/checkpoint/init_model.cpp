@@ -23,17 +23,19 @@ void fill_normal(at::Tensor& tensor, RandomStream stream) {
 
 }  // namespace
 
+at::Tensor init_tensor(const spec::TensorSpec& spec, size_t place, uint64_t seed) {
+  at::Tensor tensor = at::empty(spec.shape, at::kFloat);
+  if (is_norm(spec.kind))
+    tensor.fill_(1);
+  else
+    fill_normal(tensor, RandomStream(seed, place));
+  return tensor;
+}
+
 std::vector<NamedTensor> init_model(const spec::ModelConfig& config, uint64_t seed) {
   std::vector<NamedTensor> tensors;
-  for (const auto& spec : spec::tensor_table(config)) {
-    at::Tensor tensor = at::empty(spec.shape, at::kFloat);
-    if (is_norm(spec.kind)) {
-      tensor.fill_(1);
-    } else {
-      fill_normal(tensor, RandomStream(seed, tensors.size()));
-    }
-    tensors.push_back({spec.name, std::move(tensor)});
-  }
+  for (const auto& spec : spec::tensor_table(config))
+    tensors.push_back({spec.name, init_tensor(spec, tensors.size(), seed)});
   return tensors;
 }
 

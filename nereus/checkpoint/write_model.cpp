@@ -32,6 +32,14 @@ struct Shards {
   }
 };
 
+Status check_shape(const spec::TensorSpec& spec, const at::Tensor& tensor,
+                   const std::filesystem::path& folder) {
+  if (tensor.sizes() == at::IntArrayRef(spec.shape)) return {};
+  return fail("{}: tensor '{}' has shape {}; the configuration makes it {}", folder.string(), spec.name,
+              formats::shape_text({tensor.sizes().begin(), tensor.sizes().end()}),
+              formats::shape_text(spec.shape));
+}
+
 Result<TensorByName> match_tensors(const std::vector<spec::TensorSpec>& table,
                                    const std::vector<NamedTensor>& tensors,
                                    const std::filesystem::path& folder) {
@@ -44,11 +52,7 @@ Result<TensorByName> match_tensors(const std::vector<spec::TensorSpec>& table,
     const auto found = given.find(spec.name);
     if (found == given.end())
       return fail("{}: tensor '{}' of the model is not given", folder.string(), spec.name);
-    if (found->second.sizes() != at::IntArrayRef(spec.shape)) {
-      return fail("{}: tensor '{}' has shape {}; the configuration makes it {}", folder.string(), spec.name,
-                  formats::shape_text({found->second.sizes().begin(), found->second.sizes().end()}),
-                  formats::shape_text(spec.shape));
-    }
+    if (auto fits = check_shape(spec, found->second, folder); !fits) return pass(fits);
   }
   if (given.size() == table.size()) return given;
   std::set<std::string> known;
@@ -77,11 +81,16 @@ Shards plan_shards(const std::vector<spec::TensorSpec>& table, formats::DType dt
 }
 
 Status write_shard(const std::filesystem::path& path, const std::vector<formats::TensorHeader>& headers,
-                   const TensorByName& tensors, formats::DType dtype) {
+                   const std::vector<spec::TensorSpec>& table, const TensorOf& tensor_of,
+                   formats::DType dtype) {
   auto writer = formats::SafetensorsWriter::create(path, headers, {{"format", "pt"}});
   if (!writer) return pass(writer);
   for (const auto& header : writer->order()) {
-    const at::Tensor converted = to_dtype(tensors.at(header.name), dtype);
+    const auto& spec = *std::ranges::find(table, header.name, &spec::TensorSpec::name);
+    const auto tensor = tensor_of(spec);
+    if (!tensor) return pass(tensor);
+    if (auto fits = check_shape(spec, *tensor, path.parent_path()); !fits) return fits;
+    const at::Tensor converted = to_dtype(*tensor, dtype);
     if (auto written = writer->append(bytes_of(converted)); !written) return written;
   }
   return writer->finish();
@@ -129,22 +138,20 @@ Status write_configs(const std::filesystem::path& folder, const spec::ModelConfi
 }  // namespace
 
 Status write_model(const std::filesystem::path& folder, const spec::ModelConfig& config,
-                   const std::vector<NamedTensor>& tensors, formats::DType dtype,
-                   const Source* tokenizer_from, int64_t shard_bytes) {
+                   const TensorOf& tensor_of, formats::DType dtype, const Source* tokenizer_from,
+                   int64_t shard_bytes) {
   if (!torch_type(dtype)) {
     return fail("{}: weights cannot be written as {}; expected F32, BF16 or F16", folder.string(),
                 formats::dtype_name(dtype));
   }
-  const auto table = spec::tensor_table(config);
-  const auto given = match_tensors(table, tensors, folder);
-  if (!given) return pass(given);
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return fail("{}: cannot be created: {}", folder.string(), error.message());
 
+  const auto table = spec::tensor_table(config);
   const Shards shards = plan_shards(table, dtype, shard_bytes);
   for (size_t i = 0; i < shards.tensors.size(); ++i) {
-    auto written = write_shard(folder / shards.file(i), shards.tensors[i], *given, dtype);
+    auto written = write_shard(folder / shards.file(i), shards.tensors[i], table, tensor_of, dtype);
     if (!written) return written;
   }
   if (shards.tensors.size() > 1) {
@@ -155,6 +162,15 @@ Status write_model(const std::filesystem::path& folder, const spec::ModelConfig&
     if (auto written = write_tokenizer_files(folder, *tokenizer_from); !written) return written;
   }
   return write_configs(folder, config, dtype);
+}
+
+Status write_model(const std::filesystem::path& folder, const spec::ModelConfig& config,
+                   const std::vector<NamedTensor>& tensors, formats::DType dtype,
+                   const Source* tokenizer_from, int64_t shard_bytes) {
+  const auto given = match_tensors(spec::tensor_table(config), tensors, folder);
+  if (!given) return pass(given);
+  const TensorOf tensor_of = [&](const spec::TensorSpec& spec) { return given->at(spec.name); };
+  return write_model(folder, config, tensor_of, dtype, tokenizer_from, shard_bytes);
 }
 
 }  // namespace nereus::checkpoint

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "nereus/checkpoint/adapter.h"
 #include "nereus/checkpoint/init_model.h"
 #include "nereus/checkpoint/source.h"
@@ -62,8 +64,12 @@ Status init_model(const InitCommand& command) {
   if (!tokenizer) return pass(tokenizer);
   if (auto status = check_target(command.folder); !status) return status;
   const spec::ModelConfig config = config_of(command, tokenizer->config());
-  return checkpoint::write_model(command.folder, config, checkpoint::init_model(config, command.seed), *dtype,
-                                 &*tokenizer);
+  const auto table = spec::tensor_table(config);
+  const auto tensor_of = [&](const spec::TensorSpec& spec) -> Result<at::Tensor> {
+    const auto place = std::ranges::find(table, spec.name, &spec::TensorSpec::name) - table.begin();
+    return checkpoint::init_tensor(spec, static_cast<size_t>(place), command.seed);
+  };
+  return checkpoint::write_model(command.folder, config, tensor_of, *dtype, &*tokenizer);
 }
 
 Status convert_model(const ConvertCommand& command) {
@@ -71,19 +77,20 @@ Status convert_model(const ConvertCommand& command) {
   if (!dtype) return pass(dtype);
   auto source = checkpoint::Source::open(command.from);
   if (!source) return pass(source);
-  std::vector<checkpoint::NamedTensor> weights;
-  for (const auto& spec : spec::tensor_table(source->config())) {
-    auto tensor = source->read(spec);
-    if (!tensor) return pass(tensor);
-    weights.push_back({spec.name, std::move(*tensor)});
-  }
+  checkpoint::Adapter adapter;
   if (!command.adapter.empty()) {
-    auto adapter = checkpoint::read_adapter(command.adapter, source->config());
-    if (!adapter) return pass(adapter);
-    if (auto status = checkpoint::merge_adapter(weights, *adapter); !status) return status;
+    auto read = checkpoint::read_adapter(command.adapter, source->config());
+    if (!read) return pass(read);
+    adapter = std::move(*read);
   }
   if (auto status = check_target(command.to); !status) return status;
-  return checkpoint::write_model(command.to, source->config(), weights, *dtype, &*source);
+  const auto tensor_of = [&](const spec::TensorSpec& spec) -> Result<at::Tensor> {
+    auto tensor = source->read(spec);
+    if (!tensor) return tensor;
+    if (auto status = checkpoint::merge_module({spec.name, *tensor}, adapter); !status) return pass(status);
+    return tensor;
+  };
+  return checkpoint::write_model(command.to, source->config(), tensor_of, *dtype, &*source);
 }
 
 }  // namespace nereus::runtime
