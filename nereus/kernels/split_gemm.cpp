@@ -108,9 +108,9 @@ class Product {
     plain_ = plain;
     b_ = &b;
     uint16_t* right = workspace().right;
-    right_ = right;
     for_each_run(a_.cols, [&](Depths depths) {
       depths_ = depths;
+      right_ = {right, panel_elements()};
       const int64_t rows = rows_at_once();
       const int64_t columns = run_length(c_.cols, lines_in(kFactorBytes), kSplitLines);
       for (int64_t j = 0; j * columns < c_.cols; ++j) {
@@ -124,8 +124,10 @@ class Product {
     });
   }
 
-  /// `right` has the packed panels of all columns, run of depths after run.
-  void run(const uint16_t* right, float beta) {
+  /// `right` has the packed panels of all columns over the whole depth.
+  void run(SplitPanels right, float beta) {
+    if (c_.rows <= kStreamedRows && a_.rows <= kFactorBytes / (2 * right.stride) * kSplitLines)
+      return run_few(right, beta);
     right_ = right;
     columns_ = {0, c_.cols};
     for_each_run(a_.cols, [&](Depths depths) {
@@ -136,7 +138,7 @@ class Product {
         pack(true, nullptr);
         multiply(depths.run.first == 0 ? beta : 1.0F);
       }
-      right_ += ceil_div(c_.cols, kSplitLines) * panel_elements();
+      right_.first += depths.steps * kernels_.step_elements();
     });
   }
 
@@ -144,6 +146,7 @@ class Product {
   int64_t panel_elements() const { return depths_.steps * kernels_.step_elements(); }
   /// Rows or columns whose packed values take `bytes`.
   int64_t lines_in(int64_t bytes) const { return bytes / (2 * panel_elements()) * kSplitLines; }
+  bool streams() const { return c_.rows * c_.cols >= kStreamedElements; }
   int64_t rows_at_once() const { return run_length(c_.rows, lines_in(kFactorBytes), kSplitLines); }
 
   /// Packs the rows, and into `right` where it is given the columns, that come next.
@@ -181,7 +184,6 @@ class Product {
 
   void multiply(float beta) {
     const int64_t work = rows_.count * columns_.count * depths_.run.count / kProductsPerElement;
-    if (c_.rows <= kStreamedRows) return multiply_few(work, beta);
     const int64_t tasks = kTasksPerThread * max_threads();
     const int64_t most_across = ceil_div(columns_.count, kLeastColumns);
     const int64_t most_rows = std::max(kLeastRows, rows_.count / ceil_div(tasks, most_across));
@@ -195,13 +197,43 @@ class Product {
     });
   }
 
-  /// Each thread reads a run of the right factor's panels; tasks would cost more than they even out.
-  void multiply_few(int64_t work, float beta) {
-    const int64_t panels = ceil_div(columns_.count, kSplitLines);
-    parallel_ranges(panels, work / panels, [&](int64_t first, int64_t last) {
-      const int64_t begin = first * kSplitLines, end = std::min(last * kSplitLines, columns_.count);
-      multiply_block(rows_, {columns_.first + begin, end - begin}, beta);
+  /// Each thread packs a run of depths and then reads a run of the right factor's panels, which are what
+  /// takes time; tasks would cost more than they even out.
+  void run_few(SplitPanels right, float beta) {
+    const int64_t panels = ceil_div(c_.cols, kSplitLines), steps = ceil_div(a_.cols, kSplitDepth);
+    const int64_t summed = run_length(a_.cols, kMaxDepth, kSplitDepth) / kSplitDepth;
+    parallel_team(c_.rows * c_.cols * a_.cols / kProductsPerElement, [&](const Team& team) {
+      const auto [first, last] = team.share(panels);
+      const uint16_t* panel = right.first + first * right.stride;
+      const auto [first_step, last_step] = team.share(steps);
+      for (int64_t step = first_step; step < last_step; ++step) {
+        pack_few(step, right.stride);
+      }
+      team.wait();
+      if (first == last) return;
+      const int64_t column = first * kSplitLines, columns = std::min(last * kSplitLines, c_.cols) - column;
+      kernels_.multiply({{left_, right.stride},
+                         {panel, right.stride},
+                         c_.data + column,
+                         c_.row_stride,
+                         c_.rows,
+                         columns,
+                         steps,
+                         summed,
+                         beta != 0,
+                         beta == 0 && streams()});
     });
+  }
+
+  /// Packs one step of all rows; values without parts show in the products, as NaN.
+  void pack_few(int64_t step, int64_t panel) {
+    const Run depths = Run{0, a_.cols}.part(step, kSplitDepth);
+    for (int64_t row = 0; row < a_.rows; row += kSplitLines) {
+      const Run rows = Run{0, a_.rows}.part(row / kSplitLines, kSplitLines);
+      const ConstMatrix a = block_of(a_, rows.first, rows.count, depths.first, depths.count);
+      (void)kernels_.pack_left({a.data, a.row_stride, a.col_stride, a.rows, a.cols},
+                               left_ + row / kSplitLines * panel + step * kernels_.step_elements());
+    }
   }
 
   void multiply_block(Run rows, Run columns, float beta) {
@@ -209,9 +241,18 @@ class Product {
     if (plain_ != nullptr && !(left_finite_ && right_finite_))
       return multiply_plainly(rows, columns, c, beta);
     const int64_t row = rows.first - rows_.first, column = columns.first - columns_.first;
-    kernels_.multiply({left_ + row / kSplitLines * panel_elements(),
-                       right_ + column / kSplitLines * panel_elements(), c.data, c.row_stride, c.rows, c.cols,
-                       depths_.steps, beta != 0, beta == 0 && c_.rows * c_.cols >= kStreamedElements});
+    const uint16_t* left = left_ + row / kSplitLines * panel_elements();
+    const uint16_t* right = right_.first + column / kSplitLines * right_.stride;
+    kernels_.multiply({{left, panel_elements()},
+                       {right, right_.stride},
+                       c.data,
+                       c.row_stride,
+                       c.rows,
+                       c.cols,
+                       depths_.steps,
+                       depths_.steps,
+                       beta != 0,
+                       beta == 0 && streams()});
   }
 
   /// Where a value has no parts.
@@ -228,7 +269,7 @@ class Product {
   const ColumnGroups* b_ = nullptr;
   DenseProduct plain_ = nullptr;
   uint16_t* left_;
-  const uint16_t* right_ = nullptr;
+  SplitPanels right_{};
   // What is packed now.
   Depths depths_{};
   Run rows_{}, columns_{};
@@ -257,26 +298,22 @@ void split_gemm(ConstMatrix a, const ColumnGroups& b, Matrix c, float beta, Prec
   Product(a, c, kernels_of(precision)).run(b, plain, beta);
 }
 
-SplitWeights::SplitWeights(ConstMatrix b) {
-  const SplitKernels& kernels = kernels_of(Precision::high);
-  const int64_t panels = ceil_div(b.cols, kSplitLines);
-  for_each_run(b.rows, [&](Depths depths) { bytes_ += 2 * panels * depths.steps * kernels.step_elements(); });
-  packed_ = allocate(bytes_);
+SplitWeights::SplitWeights(ConstMatrix b)
+    : panel_elements_(ceil_div(b.rows, kSplitDepth) * kernels_of(Precision::high).step_elements()),
+      bytes_(2 * ceil_div(b.cols, kSplitLines) * panel_elements_),
+      packed_(allocate(bytes_)) {
   auto* packed = reinterpret_cast<uint16_t*>(packed_.get());
-  for_each_run(b.rows, [&](Depths depths) {
-    const int64_t panel = depths.steps * kernels.step_elements();
-    parallel_ranges(panels, kSplitLines * depths.run.count, [&](int64_t first, int64_t last) {
-      const int64_t begin = first * kSplitLines, end = std::min(last * kSplitLines, b.cols);
-      // What has no parts shows in the products, as NaN.
-      (void)pack_right(kernels, block_of(b, depths.run.first, depths.run.count, begin, end - begin),
-                       packed + first * panel);
-    });
-    packed += panels * panel;
+  parallel_ranges(ceil_div(b.cols, kSplitLines), kSplitLines * b.rows, [&](int64_t first, int64_t last) {
+    const int64_t begin = first * kSplitLines, end = std::min(last * kSplitLines, b.cols);
+    // What has no parts shows in the products, as NaN.
+    (void)pack_right(kernels_of(Precision::high), block_of(b, 0, b.rows, begin, end - begin),
+                     packed + first * panel_elements_);
   });
 }
 
 void SplitWeights::multiply(ConstMatrix a, Matrix c, float beta) const {
-  Product(a, c, kernels_of(Precision::high)).run(reinterpret_cast<const uint16_t*>(packed_.get()), beta);
+  const SplitPanels panels{reinterpret_cast<const uint16_t*>(packed_.get()), panel_elements_};
+  Product(a, c, kernels_of(Precision::high)).run(panels, beta);
 }
 
 }  // namespace nereus::kernels

@@ -43,7 +43,7 @@ class SplitWeights {
   int64_t bytes() const { return bytes_; }
 
  private:
-  int64_t bytes_ = 0;
+  int64_t panel_elements_, bytes_;
   Memory packed_;
 };
 

@@ -75,6 +75,7 @@ struct Rows {
 struct Patch {
   float* c = nullptr;
   int64_t c_stride = 0, rows = 0, columns = 0;
+  bool adds = false;
 
   /// Those of the rows, `share` a step, that fall on this step.
   Rows share_of(int64_t step, int64_t share) const {
@@ -104,13 +105,13 @@ struct Patch {
   }
 
   /// Writes rows of sums, or adds them.
-  void put(const float* sums, Rows part, bool add) const {
+  void put(const float* sums, Rows part) const {
     const __mmask16 first = lanes(columns), second = lanes(columns - kTile);
     for (int64_t i = part.first; i < part.last; ++i) {
       const float* from = sums + i * kSplitLines;
       float* to = c + i * c_stride;
       Floats left = load(from, first), right = load(from + kTile, second);
-      if (add) {
+      if (adds) {
         left += load(to, first);
         right += load(to + kTile, second);
       }
@@ -120,17 +121,22 @@ struct Patch {
   }
 };
 
-/// Packed values that are needed next: `share` bytes are fetched at a time. A burst of fetches would occupy
-/// the buffers that tile loads need, too.
-struct Next {
-  const char* packed;
-  int64_t share;
+/// Packed values that are needed next, fetched a few lines at a time: a burst of fetches would occupy the
+/// buffers that tile loads need, too.
+class Next {
+ public:
+  /// All of them by so many calls.
+  Next(const uint16_t* packed, int64_t elements, int64_t calls)
+      : line_(reinterpret_cast<const char*>(packed)),
+        share_((elements * 2 / kRowBytes + calls - 1) / calls * kRowBytes) {}
 
-  void fetch(int64_t time) const {
-    for (int64_t line = 0; line < share; line += kRowBytes) {
-      __builtin_prefetch(packed + time * share + line, 0, 2);
-    }
+  void fetch() {
+    for (const char* end = line_ + share_; line_ < end; line_ += kRowBytes) __builtin_prefetch(line_, 0, 2);
   }
+
+ private:
+  const char* line_;
+  int64_t share_;
 };
 
 /// Products of parts that fp32 can tell from zero beside the greatest.
@@ -173,18 +179,18 @@ template <int Parts, class Tiles>
 template <int Parts>
 class Patches {
  public:
-  explicit Patches(const SplitBlock& block)
-      : block_(block), share_((kSplitLines + block.steps - 1) / block.steps) {}
+  explicit Patches(const SplitBlock& block) : block_(block) {}
 
+  /// Products of the given steps. `after` is called after each group of them.
   template <class Tiles>
-  void multiply(const uint16_t* left, const uint16_t* right, const Patch& patch, Next next) {
+  void multiply(const uint16_t* left, const uint16_t* right, int64_t steps, const Patch& patch,
+                const auto& after) {
+    const int64_t share = (kSplitLines + steps - 1) / steps;  // rows of a patch for each step
     Tiles::zero();
-    int64_t time = 0;
-    for (int64_t k = 0; k < block_.steps; ++k) {
-      add_step<Parts, Tiles>(left + k * step_elements<Parts>, right + k * step_elements<Parts>,
-                             [&] { next.fetch(time++); });
-      write(before_.share_of(k, share_));
-      if (!block_.streams) patch.fetch(patch.share_of(k, share_));
+    for (int64_t k = 0; k < steps; ++k) {
+      add_step<Parts, Tiles>(left + k * step_elements<Parts>, right + k * step_elements<Parts>, after);
+      write(before_.share_of(k, share));
+      if (!block_.streams) patch.fetch(patch.share_of(k, share));
     }
     before_ = patch;
     buffer_ = 1 - buffer_;
@@ -197,15 +203,14 @@ class Patches {
 
  private:
   void write(Rows part) const {
-    if (block_.streams && before_.fills_lines()) return before_.stream(sums_[buffer_], part);
-    before_.put(sums_[buffer_], part, block_.accumulate);
+    if (block_.streams && !before_.adds && before_.fills_lines()) return before_.stream(sums_[buffer_], part);
+    before_.put(sums_[buffer_], part);
   }
 
   alignas(64) float sums_[2][kSplitLines * kSplitLines];
   int buffer_ = 0;  ///< that holds the sums of `before_`
   Patch before_;
   const SplitBlock& block_;
-  int64_t share_;  ///< rows of a patch for each step
 };
 
 template <int Parts>
@@ -213,23 +218,26 @@ void multiply(const SplitBlock& block) {
   const TileShapes shapes(block.rows);
   asm volatile("" : : "r"(&shapes) : "memory");  // tile loads are not seen to read memory
   _tile_loadconfig(&shapes);
-  const int64_t panel = block.steps * step_elements<Parts>;
-  // Each block of rows fetches its share of the right factor's next panel.
   const int64_t blocks = (block.rows + kSplitLines - 1) / kSplitLines;
-  const int64_t times = products<Parts> * block.steps;
-  const int64_t share = (panel * 2 / kRowBytes + times * blocks - 1) / (times * blocks) * kRowBytes;
+  const int64_t panel = block.steps * step_elements<Parts>;
   Patches<Parts> patches(block);
   for (int64_t j = 0; j < block.columns; j += kSplitLines) {
+    const uint16_t* right = block.right.first + j / kSplitLines * block.right.stride;
+    const bool last = j + kSplitLines >= block.columns;
+    Next next(right + block.right.stride, last ? 0 : panel, products<Parts> * block.steps * blocks);
     for (int64_t i = 0; i < block.rows; i += kSplitLines) {
-      const Patch patch{block.c + i * block.c_stride + j, block.c_stride, lesser(kSplitLines, block.rows - i),
-                        lesser(kSplitLines, block.columns - j)};
-      const uint16_t* left = block.left + i / kSplitLines * panel;
-      const uint16_t* right = block.right + j / kSplitLines * panel;
-      const auto* next = reinterpret_cast<const char*>(right + panel) + i / kSplitLines * share * times;
-      if (patch.rows > kTile) {
-        patches.template multiply<Tiles<true>>(left, right, patch, {next, share});
-      } else {
-        patches.template multiply<Tiles<false>>(left, right, patch, {next, share});
+      const uint16_t* left = block.left.first + i / kSplitLines * block.left.stride;
+      for (int64_t k = 0; k < block.steps; k += block.summed_steps) {
+        const Patch patch{block.c + i * block.c_stride + j, block.c_stride,
+                          lesser(kSplitLines, block.rows - i), lesser(kSplitLines, block.columns - j),
+                          block.accumulate || k > 0};
+        const int64_t steps = lesser(block.summed_steps, block.steps - k), at = k * step_elements<Parts>;
+        const auto after = [&] { next.fetch(); };
+        if (patch.rows > kTile) {
+          patches.template multiply<Tiles<true>>(left + at, right + at, steps, patch, after);
+        } else {
+          patches.template multiply<Tiles<false>>(left + at, right + at, steps, patch, after);
+        }
       }
     }
   }

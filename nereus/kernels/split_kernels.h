@@ -21,15 +21,21 @@ struct SplitSource {
   int64_t lines, depth;
 };
 
+/// Panels of a packed factor one after the other, from the same step of each on.
+struct SplitPanels {
+  const uint16_t* first;
+  int64_t stride;  ///< elements from a panel to the next
+};
+
 /// c = left · right, or c += left · right, of packed factors; c is [rows, columns], row-major. What `streams`
 /// is written past the caches: c is too large to be found there later. REQUIRES: not both accumulate and
 /// streams.
 struct SplitBlock {
-  const uint16_t* left;
-  const uint16_t* right;
+  SplitPanels left, right;
   float* c;
   int64_t c_stride, rows, columns;
-  int64_t steps;  ///< of depth
+  int64_t steps;         ///< of depth
+  int64_t summed_steps;  ///< sums of so many are added to c
   bool accumulate, streams;
 };
 

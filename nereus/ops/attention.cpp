@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "nereus/kernels/parallel.h"
 #include "nereus/kernels/rows.h"
 #include "nereus/ops/view.h"
 
@@ -76,6 +77,22 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   }
 };
 
+/// Row i to row slots[i] of the store.
+void write_rows(kernels::ConstMatrix from, const at::Tensor& slots, const at::Tensor& store) {
+  const int64_t* slot = slots.const_data_ptr<int64_t>();
+  const int64_t width = from.cols;
+  kernels::parallel_ranges(from.rows, width, [&](int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; ++row) {
+      const kernels::ConstMatrix token = rows(from, row, 1);
+      if (store.scalar_type() == at::kBFloat16)
+        kernels::to_bf16(token, static_cast<uint16_t*>(store.data_ptr()) + slot[row] * width, width);
+      else
+        std::memcpy(store.data_ptr<float>() + slot[row] * width, token.data,
+                    static_cast<size_t>(width) * sizeof(float));
+    }
+  });
+}
+
 }  // namespace
 
 at::Tensor packed_attention(at::Tensor qkv, const at::Tensor& positions, const at::Tensor& frequencies,
@@ -90,22 +107,13 @@ at::Tensor paged_attention(at::Tensor qkv, const at::Tensor& positions, const at
   rotate(qkv, positions, frequencies, shape, 1);
   const Parts<const float> in(const_view(qkv), shape);
   const bool bf16 = keys.scalar_type() == at::kBFloat16;
-  const int64_t* slot = slots.const_data_ptr<int64_t>();
-  const int64_t width = shape.kv_width();
-  for (const auto& [source, store] : {std::pair{in.k, keys}, std::pair{in.v, values}})
-    for (int64_t row = 0; row < source.rows; ++row) {
-      const kernels::ConstMatrix token = rows(source, row, 1);
-      if (bf16)
-        kernels::to_bf16(token, static_cast<uint16_t*>(store.data_ptr()) + slot[row] * width, width);
-      else
-        std::memcpy(store.data_ptr<float>() + slot[row] * width, token.data,
-                    static_cast<size_t>(width) * sizeof(float));
-    }
+  write_rows(in.k, slots, keys);
+  write_rows(in.v, slots, values);
   at::Tensor out = at::empty({qkv.size(0), shape.q_width()}, qkv.options());
-  kernels::attention_forward(
-      kernel_shape(shape), plan.view(), in.q,
-      {keys.data_ptr(), values.data_ptr(), width, bf16 ? kernels::Element::bf16 : kernels::Element::f32},
-      view(out), nullptr);
+  kernels::attention_forward(kernel_shape(shape), plan.view(), in.q,
+                             {keys.data_ptr(), values.data_ptr(), shape.kv_width(),
+                              bf16 ? kernels::Element::bf16 : kernels::Element::f32},
+                             view(out), nullptr);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -22,12 +23,13 @@
 namespace nereus::kernels {
 namespace {
 
-class SplitGemm : public testing::TestWithParam<Precision> {
+class SplitTiles : public testing::Test {
  protected:
   void SetUp() override {
     if (!has_tiles()) GTEST_SKIP() << "this processor has no AMX tiles, or ONEDNN_MAX_CPU_ISA forbids them";
   }
 };
+class SplitGemm : public SplitTiles, public testing::WithParamInterface<Precision> {};
 
 ConstMatrix oriented(const RandomMatrix& matrix, bool transposed) {
   return transposed ? matrix.view().transposed() : matrix.view();
@@ -268,6 +270,24 @@ TEST_P(SplitGemm, LargeResultsHaveTheBitsOfSmallOnes) {
   }
 }
 
+// Few rows of packed weights are multiplied over their whole depth at once, also where the result is written
+// past the caches.
+TEST_F(SplitTiles, LargeResultsHaveTheBitsOfPlainProducts) {
+  constexpr int64_t kRows = 64, kDepth = 800, kColumns = 16512;
+  RandomStream stream(42, 1);
+  const RandomMatrix x(kRows, kDepth, stream), weights(kColumns, kDepth, stream);
+  RandomMatrix expected(kRows, kColumns, stream);
+  split_gemm(x.input(), weights.input().transposed(), expected.view(), 0, Precision::high, unreachable);
+  std::vector<float> memory(static_cast<size_t>(kRows * kColumns + 16), -7.0F);
+  void* start = memory.data();
+  size_t space = memory.size() * sizeof(float);
+  std::align(64, sizeof(float), start, space);
+  const float* y = static_cast<float*>(start);
+  PackedWeights(weights.input(), Element::f32, Precision::high)
+      .multiply(x.input(), {static_cast<float*>(start), kRows, kColumns, kColumns, 1});
+  EXPECT_TRUE(std::equal(expected.values.begin(), expected.values.end(), y));
+}
+
 TEST_P(SplitGemm, SeveralThreadsMultiplyAtOnce) {
   RandomStream stream(37, 1);
   const RandomMatrix a(96, 200, stream), b(200, 64, stream);
@@ -310,8 +330,13 @@ TEST_P(SplitGemm, PackedWeightsGiveItsBits) {
   RandomStream stream(39, 1);
   std::vector<Size> sizes{{300, 576, 960}, {129, 70, 97}, {200, 1000, 3001}};
   if (GetParam() == Precision::high)
-    sizes.insert(sizes.end(),
-                 {{1, 576, 960}, {3, 1, 1}, {16, 33, 31}, {17, 64, 65}, {32, 1536, 576}, {100, 1700, 70}});
+    sizes.insert(sizes.end(), {{1, 576, 960},
+                               {3, 1, 1},
+                               {16, 33, 31},
+                               {17, 64, 65},
+                               {32, 1536, 576},
+                               {100, 1700, 70},
+                               {128, 17000, 40}});
   for (const Size& size : sizes) {
     const RandomMatrix x(size.m, size.k, stream, 1, 3), weights(size.n, size.k, stream, 1, 5);
     const PackedWeights packed(weights.input(), Element::f32, GetParam());
