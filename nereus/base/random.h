@@ -25,14 +25,16 @@ double uniform(const RandomKey& key);
 /// Not thread-safe.
 class RandomStream {
  public:
-  RandomStream(uint64_t seed, uint64_t stream) : seed_(seed), stream_(stream) {}
+  /// Begins with value `first`.
+  RandomStream(uint64_t seed, uint64_t stream, uint64_t first = 0)
+      : seed_(seed), stream_(stream), index_(first) {}
   uint64_t next();
   double uniform();                ///< [0, 1)
   uint64_t below(uint64_t bound);  ///< [0, bound), unbiased. REQUIRES: bound > 0
-  double normal();                 ///< mean 0, deviation 1
+  double normal();                 ///< mean 0, deviation 1; takes two values
 
  private:
-  uint64_t seed_, stream_, index_ = 0;
+  uint64_t seed_, stream_, index_;
 };
 
 }  // namespace nereus

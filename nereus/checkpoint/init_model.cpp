@@ -1,5 +1,6 @@
 #include "nereus/checkpoint/init_model.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
 #include <utility>
@@ -11,14 +12,18 @@ namespace nereus::checkpoint {
 namespace {
 
 constexpr double kDeviation = 0.02;
+constexpr int64_t kGrain = 4096;  // values that a thread takes at least
 
 bool is_norm(spec::TensorKind kind) {
   return kind == spec::TensorKind::norm || kind == spec::TensorKind::final_norm;
 }
 
-void fill_normal(at::Tensor& tensor, RandomStream stream) {
+void fill_normal(at::Tensor& tensor, uint64_t seed, uint64_t stream) {
   float* values = tensor.data_ptr<float>();
-  for (int64_t i = 0; i < tensor.numel(); ++i) values[i] = static_cast<float>(kDeviation * stream.normal());
+  at::parallel_for(0, tensor.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    RandomStream random(seed, stream, 2 * static_cast<uint64_t>(begin));  // a normal takes two values
+    for (int64_t i = begin; i < end; ++i) values[i] = static_cast<float>(kDeviation * random.normal());
+  });
 }
 
 }  // namespace
@@ -28,7 +33,7 @@ at::Tensor init_tensor(const spec::TensorSpec& spec, size_t place, uint64_t seed
   if (is_norm(spec.kind))
     tensor.fill_(1);
   else
-    fill_normal(tensor, RandomStream(seed, place));
+    fill_normal(tensor, seed, place);
   return tensor;
 }
 

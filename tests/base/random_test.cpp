@@ -32,6 +32,14 @@ TEST(Uniform, EveryPartOfTheKeyMatters) {
   EXPECT_EQ(values.size(), 5U);
 }
 
+TEST(RandomStream, BeginsAnywhere) {
+  RandomStream whole(7, 1);
+  for (int i = 0; i < 5; ++i) whole.next();
+  whole.normal();  // takes two
+  RandomStream rest(7, 1, 7);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(whole.next(), rest.next());
+}
+
 TEST(RandomStream, MomentsOfUniformAndNormal) {
   RandomStream stream(7, 1);
   double sum = 0, square = 0, uniform_sum = 0;

@@ -3,6 +3,7 @@
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
+#include "nereus/base/random.h"
 #include "nereus/spec/tensor_table.h"
 
 namespace nereus::checkpoint {
@@ -33,6 +34,13 @@ TEST(InitModel, NormsAreOneAndTheRestHasTheDeviation) {
       EXPECT_NEAR(tensor.std().item<float>(), 0.02, 0.001) << tensors[i].name;
     }
   }
+}
+
+TEST(InitModel, ThreadsDoNotChangeTheValues) {
+  const at::Tensor embedding = init_model(kConfig, 5).front().tensor;
+  RandomStream random(5, 0);
+  for (int64_t i = 0; i < embedding.numel(); ++i)
+    ASSERT_EQ(embedding.data_ptr<float>()[i], static_cast<float>(0.02 * random.normal())) << i;
 }
 
 TEST(InitModel, DependsOnTheSeedAlone) {
