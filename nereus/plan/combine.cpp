@@ -93,6 +93,7 @@ class Combiner {
         shared_(all_shared(choices)),
         fastest_(fastest_turns(choices)),
         among_states_(fastest_),
+        scratch_(fastest_),
         least_(shared_ ? choices : std::vector<Choices>{}, pricing.job, room_of(pricing, grids_)),
         top_(top),
         bound_(bound) {}
@@ -319,9 +320,10 @@ class Combiner {
   double least_of(const State& a, const State& b) const {
     const double sync = a.sync + b.sync + beside_.sync;
     if (shared_) return least_.seconds(a.costs + b.costs + beside_.costs) + sync;
-    scratch_ = fastest_;
-    set_turns(a.options);
-    set_turns(b.options);
+    for (size_t i = 0; i < scratch_.size(); ++i) {
+      const Option* option = a.options[i] != nullptr ? a.options[i] : b.options[i];
+      scratch_[i].seconds = option != nullptr ? option->seconds : fastest_[i].seconds;
+    }
     return course(scratch_, pricing_.job.reward_seconds, pricing_.job.asynchronous) + sync;
   }
 
@@ -380,9 +382,9 @@ class Combiner {
   bool shared_;
   std::vector<Turn> fastest_;
   std::vector<Turn> among_states_;  ///< the same, of the options that are in states of their model
+  mutable std::vector<Turn> scratch_;
   LowerBound least_;
   Floor beside_;  ///< of the models that the states at hand have yet to be joined with
-  mutable std::vector<Turn> scratch_;
   size_t top_;
   double bound_;
   std::vector<Combination> best_;

@@ -12,6 +12,8 @@ namespace nereus::plan {
 struct Link {
   double bandwidth = 0;  ///< bytes per second and one way, of one rank's share
   double latency = 0;    ///< seconds a message
+
+  friend bool operator==(const Link&, const Link&) = default;
 };
 
 /// The devices of a placement as its collectives see them: the slowest of them, and the links that each axis
@@ -20,6 +22,8 @@ struct Link {
 struct Links {
   cluster::DeviceKind slowest;  ///< the least of every figure
   Link tensor, pipeline, data;
+
+  friend bool operator==(const Links&, const Links&) = default;
 };
 Links links_of(const cluster::Cluster& cluster, const Placement& placement);
 /// Of every placement.

@@ -17,8 +17,7 @@ struct Rank {
   const Job& job;
   const Placement& placement;
   const Model& model;
-  RankSize size;
-  int32_t pipeline;
+  const RankSize& size;
 
   double tp() const { return placement.layout.tp; }
   double sharded(int32_t zero) const { return placement.zero >= zero ? placement.layout.dp : 1; }
@@ -49,9 +48,9 @@ double logit_bytes(const Rank& r, double each) {
   return static_cast<double>(tokens * r.model.config.vocab) / r.tp() * each;
 }
 
-double saved_activations(const Rank& r) {
+double saved_activations(const Rank& r, int32_t pipeline) {
   const int64_t in_flight =
-      std::min<int64_t>(micro_batches(r.job, r.placement), r.placement.layout.pp - r.pipeline);
+      std::min<int64_t>(micro_batches(r.job, r.placement), r.placement.layout.pp - pipeline);
   if (!r.placement.recompute) return static_cast<double>(in_flight) * r.layers() * layer_activations(r);
   const double inputs = 2 * static_cast<double>(r.model.config.hidden) * r.job.weight_bytes / 2 / r.tp();
   return static_cast<double>(in_flight) * r.layers() * r.tokens() * inputs + layer_activations(r);
@@ -67,8 +66,6 @@ Footprint train_footprint(const Rank& r) {
   idle[Component::moments] = kMomentBytes * trained / r.sharded(1);
   result.running = idle;
   result.running[Component::gradients] = r.job.gradient_bytes * trained / r.sharded(2);
-  result.running[Component::activations] = saved_activations(r);
-  result.running[Component::logits] = logit_bytes(r, r.job.weight_bytes + 4 + 4);
   if (r.placement.zero >= 3 && r.placement.layout.dp > 1) {
     // One layer is at work while the next part, which may be the embedding or the head, arrives.
     result.running[Component::workspace] = r.job.weight_bytes * (r.size.largest_layer + r.size.largest_part);
@@ -80,8 +77,6 @@ Footprint infer_footprint(const Rank& r) {
   Footprint result;
   result.idle[Component::weights] = weight_bytes(r);
   result.running = result.idle;
-  result.running[Component::activations] = layer_activations(r);
-  result.running[Component::logits] = logit_bytes(r, r.job.weight_bytes + 4);
   return result;
 }
 
@@ -121,8 +116,8 @@ Footprint footprint(const Job& job, const Placement& placement, int32_t pipeline
                    rank_size(*job.find(placement.what.role), placement.layout, pipeline));
 }
 
-Footprint footprint(const Job& job, const Placement& placement, int32_t pipeline, const RankSize& size) {
-  const Rank rank{job, placement, *job.find(placement.what.role), size, pipeline};
+Footprint state_footprint(const Job& job, const Placement& placement, const RankSize& size) {
+  const Rank rank{job, placement, *job.find(placement.what.role), size};
   switch (placement.what.stage) {
     case Stage::train:
       return train_footprint(rank);
@@ -132,6 +127,27 @@ Footprint footprint(const Job& job, const Placement& placement, int32_t pipeline
       return generate_footprint(rank);
   }
   return {};
+}
+
+PassBytes pass_bytes(const Job& job, const Placement& placement, int32_t pipeline, const RankSize& size) {
+  const Rank rank{job, placement, *job.find(placement.what.role), size};
+  switch (placement.what.stage) {
+    case Stage::train:
+      return {saved_activations(rank, pipeline), logit_bytes(rank, job.weight_bytes + 4 + 4)};
+    case Stage::infer:
+      return {layer_activations(rank), logit_bytes(rank, job.weight_bytes + 4)};
+    case Stage::generate:
+      return {};
+  }
+  return {};
+}
+
+Footprint footprint(const Job& job, const Placement& placement, int32_t pipeline, const RankSize& size) {
+  Footprint result = state_footprint(job, placement, size);
+  const PassBytes pass = pass_bytes(job, placement, pipeline, size);
+  result.running[Component::activations] = pass.activations;
+  result.running[Component::logits] = pass.logits;
+  return result;
 }
 
 bool shares_weights(const Placement& a, const Placement& b) {

@@ -45,7 +45,15 @@ struct Footprint {
 /// Of the rank with pipeline index `pipeline` (ranks of one pipeline index hold the same). The optimizer's
 /// state is counted before the first step brings it to life. Formulas: docs/planner.md.
 Footprint footprint(const Job& job, const Placement& placement, int32_t pipeline);
-/// The same with the rank's size known, for those who ask about many placements of one layout.
+/// The same in two parts, with the rank's size known, for those who ask about many placements of one layout:
+/// what does not depend on micro-batches and recomputation, and, while the stage runs, what depends on
+/// nothing else.
+Footprint state_footprint(const Job& job, const Placement& placement, const RankSize& size);
+struct PassBytes {
+  double activations = 0, logits = 0;
+};
+PassBytes pass_bytes(const Job& job, const Placement& placement, int32_t pipeline, const RankSize& size);
+/// Both together.
 Footprint footprint(const Job& job, const Placement& placement, int32_t pipeline, const RankSize& size);
 
 /// Whether the two use one copy of the weights where both are present: the same model on the same devices in

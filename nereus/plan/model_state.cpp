@@ -87,6 +87,7 @@ bool StateMaker::has_room(const State& a, const State& b) const {
 Front::Measure Front::measure_of(const State& state) const {
   Measure measure{state.generate, 0, {state.sync, 0}};
   std::vector<double>& values = measure.values;
+  values.reserve(2 + state.options.size() + 3 * state.peak.size() + state.host.size());
   for (size_t i = 0; i < state.options.size(); ++i) {
     if (state.options[i] == nullptr || choices_[i].what.stage == Stage::generate) continue;
     if (!shared_) {
@@ -161,27 +162,26 @@ const StateMaker::ByClass& StateMaker::by_class(const Option& option) {
 }
 
 std::vector<double> StateMaker::bytes_during(const std::vector<const Option*>& options,
-                                             const Option* running) {
+                                             const Option* running) const {
   std::vector<double> result(classes_.count(), 0);
   const uint32_t copies = weight_copies(options, running);
+  const ByClass* runs = nullptr;
   for (size_t i = 0; i < options.size(); ++i) {
     if (options[i] == nullptr) continue;
-    const bool runs = options[i] == running;
-    if (!runs && options[i]->placement.leaves_when_idle) continue;
-    const ByClass& bytes = by_class(*options[i]);
-    add(runs ? bytes.running : bytes.idle, result);
-    if ((copies >> i & 1U) != 0) add(bytes.weights, result);
+    if (options[i] == running) runs = held_[i];
+    if (options[i] != running && options[i]->placement.leaves_when_idle) continue;
+    add(options[i] == running ? held_[i]->running : held_[i]->idle, result);
+    if ((copies >> i & 1U) != 0) add(held_[i]->weights, result);
   }
-  if (running == nullptr) return result;
-  const std::vector<double>& there = by_class(*running).there;
-  for (size_t c = 0; c < result.size(); ++c) result[c] *= there[c];
+  if (runs == nullptr) return result;
+  for (size_t c = 0; c < result.size(); ++c) result[c] *= runs->there[c];
   return result;
 }
 
-std::vector<double> StateMaker::host_bytes(const std::vector<const Option*>& options) {
+std::vector<double> StateMaker::host_bytes(const std::vector<const Option*>& options) const {
   std::vector<double> result(classes_.hosts(), 0);
-  for (const Option* option : options) {
-    if (option != nullptr && option->placement.leaves_when_idle) add(by_class(*option).host, result);
+  for (size_t i = 0; i < options.size(); ++i) {
+    if (options[i] != nullptr && options[i]->placement.leaves_when_idle) add(held_[i]->host, result);
   }
   return result;
 }
@@ -189,6 +189,9 @@ std::vector<double> StateMaker::host_bytes(const std::vector<const Option*>& opt
 std::optional<State> StateMaker::make(std::vector<const Option*> options) {
   State state;
   state.options = std::move(options);
+  held_.clear();
+  for (const Option* option : state.options)
+    held_.push_back(option == nullptr ? nullptr : &by_class(*option));
   state.peak.resize(classes_.count(), 0);
   for (const Option* option : state.options) {
     if (option == nullptr) continue;

@@ -74,13 +74,14 @@ class StateMaker {
   };
   const ByClass& by_class(const Option& option);
   /// Bytes by class while `running` runs (null: while none does); classes where it has no device count 0.
-  std::vector<double> bytes_during(const std::vector<const Option*>& options, const Option* running);
-  std::vector<double> host_bytes(const std::vector<const Option*>& options);
+  std::vector<double> bytes_during(const std::vector<const Option*>& options, const Option* running) const;
+  std::vector<double> host_bytes(const std::vector<const Option*>& options) const;
 
   const Pricing& pricing_;
   const DeviceClasses& classes_;
   std::vector<double> room_, host_room_;  ///< with slack for rounding
   std::unordered_map<const Option*, ByClass> by_class_;
+  std::vector<const ByClass*> held_;  ///< of the options at hand
 };
 
 }  // namespace nereus::plan

@@ -1,6 +1,7 @@
 #include "nereus/plan/options.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
 
@@ -30,22 +31,63 @@ std::vector<int32_t> micro_batch_sizes(int64_t sequences) {
   return sizes;
 }
 
-/// Appends what the ranks need, by pipeline index. False, and nothing is appended, where one of them is more
-/// than `largest` bytes by itself.
-bool add_needs(const Job& job, const Placement& placement, const std::vector<RankSize>& sizes, double largest,
-               std::vector<Need>& needs) {
-  const size_t before = needs.size();
-  for (int32_t p = 0; p < placement.layout.pp; ++p) {
-    const Footprint bytes = footprint(job, placement, p, sizes[static_cast<size_t>(p)]);
-    const double weights = bytes.running[Component::weights];
-    needs.push_back({weights, bytes.idle.total() - weights, bytes.running.total() - weights,
-                     bytes.running[Component::kv_pool]});
-    if (weights + needs.back().running <= largest * (1 + 1e-9)) continue;
-    needs.resize(before);
-    return false;
+/// What ranks need in placements of one model-stage in one layout. Placements that follow one another share
+/// what they have in common. Not thread-safe.
+class NeedMaker {
+ public:
+  /// Both outlive this. `sizes`: of the ranks, by pipeline index.
+  NeedMaker(const Job& job, const std::vector<RankSize>& sizes) : job_(job), sizes_(sizes) {}
+
+  /// Appends what the ranks need, by pipeline index. False, and nothing is appended, where one of them is
+  /// more than `largest` bytes by itself.
+  bool add(const Placement& placement, double largest, std::vector<Need>& needs) {
+    look(placement);
+    const size_t before = needs.size();
+    const std::vector<State>& states = states_[static_cast<size_t>(placement.zero)];
+    for (size_t p = 0; p < sizes_.size(); ++p) {
+      const State& state = states[p];
+      Ledger running = state.running;
+      running[Component::activations] = passes_[p].activations;
+      running[Component::logits] = passes_[p].logits;
+      const double weights = running[Component::weights];
+      needs.push_back(
+          {weights, state.idle - weights, running.total() - weights, running[Component::kv_pool]});
+      if (weights + needs.back().running <= largest * (1 + 1e-9)) continue;
+      needs.resize(before);
+      return false;
+    }
+    return true;
   }
-  return true;
-}
+
+ private:
+  /// Of one rank, without what its micro-batches take.
+  struct State {
+    Ledger running;
+    double idle = 0;
+  };
+
+  void look(const Placement& placement) {
+    std::vector<State>& states = states_[static_cast<size_t>(placement.zero)];
+    for (size_t p = states.size(); p < sizes_.size(); ++p) {
+      const Footprint bytes = state_footprint(job_, placement, sizes_[p]);
+      states.push_back({bytes.running, bytes.idle.total()});
+    }
+    if (!passes_.empty() && micro_batch_ == placement.micro_batch && recompute_ == placement.recompute)
+      return;
+    micro_batch_ = placement.micro_batch;
+    recompute_ = placement.recompute;
+    passes_.clear();
+    for (size_t p = 0; p < sizes_.size(); ++p)
+      passes_.push_back(pass_bytes(job_, placement, static_cast<int32_t>(p), sizes_[p]));
+  }
+
+  const Job& job_;
+  const std::vector<RankSize>& sizes_;
+  std::array<std::vector<State>, 4> states_;  ///< by ZeRO, then by pipeline index
+  std::vector<PassBytes> passes_;             ///< by pipeline index, of the last placement
+  int32_t micro_batch_ = 0;
+  bool recompute_ = false;
+};
 
 using Needs = std::span<const Need>;
 
@@ -157,19 +199,19 @@ const OptionMaker::Regime& OptionMaker::regime(const Placement& placement) {
 std::vector<Option> OptionMaker::options_on(ModelStage what, const Grid& grid, double largest) {
   const std::vector<Placement> placements = placements_on(job_, what, grid);
   const Regime& regime = this->regime(placements.front());
+  NeedMaker needed(job_, regime.sizes);
+  StageTimes times(job_, sequence_, regime.sizes, grid.links, calibration_, regime.factors);
   std::vector<Draft> drafts;
   std::vector<Need> all;
   // Placements come in pairs: the second differs only in that it leaves when idle.
   for (size_t i = 0; i < placements.size(); i += 2) {
     const Placement &stays = placements[i], &leaves = placements[i + 1];
     const size_t first = all.size();
-    if (!add_needs(job_, stays, regime.sizes, largest, all)) continue;
+    if (!needed.add(stays, largest, all)) continue;
     priced_ += 2;
     const Needs needs = Needs(all).subspan(first);
     const double pool = what.stage == Stage::generate ? most_kv(needs, largest) : 0;
-    const double seconds =
-        stage_cost(job_, sequence_, regime.sizes, stays, grid.links, pool, calibration_, regime.factors)
-            .total();
+    const double seconds = times.of(stays, pool).total();
     const double idle = most_idle(needs), running = most_running(needs);
     drafts.push_back({&stays, first, idle, running, seconds});
     drafts.push_back({&leaves, first, 0, running, seconds + offload_time(leaves, idle, grid.links)});

@@ -7,7 +7,7 @@
 namespace nereus::plan {
 
 double course(const std::vector<Turn>& turns, double reward_seconds, bool asynchronous) {
-  std::array<double, 32> ends{};
+  std::array<double, 32> ends;  // of the turns so far
   double generated = 0, inferred = 0, last = reward_seconds;
   for (size_t i = 0; i < turns.size(); ++i) {
     const Turn& turn = turns[i];

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "nereus/base/clock.h"
@@ -25,6 +26,7 @@ constexpr int32_t kRounds = 4;  ///< of polishing
 /// What one pool of devices offers. `options` keep their addresses.
 struct Offers {
   GridSet grids;
+  double largest = 0;                               ///< bytes that the roomiest device may fill
   std::vector<std::vector<Option>> by_family;       ///< of `families`
   std::vector<Family> families;                     ///< stage after stage
   std::vector<std::vector<const Option*>> options;  ///< [stages]
@@ -39,14 +41,39 @@ double largest_room(const cluster::Cluster& cluster, const Job& job, const std::
   return largest;
 }
 
+using Pools = std::vector<std::unique_ptr<Offers>>;
+
+/// The options on a grid that another pool has a like of, which differ from those there in their devices
+/// alone; nothing where no pool has.
+std::optional<std::vector<Option>> known_options(const Pools& known, double largest, ModelStage what,
+                                                 const Grid& grid) {
+  for (const std::unique_ptr<Offers>& pool : known) {
+    for (size_t i = 0; pool->largest == largest && i < pool->families.size(); ++i) {
+      const Grid& other = *pool->families[i].grid;
+      if (pool->families[i].what != what || other.layout != grid.layout || other.links != grid.links)
+        continue;
+      std::vector<Option> options = pool->by_family[i];
+      for (Option& option : options) option.grid = &grid;
+      return options;
+    }
+  }
+  return std::nullopt;
+}
+
+/// `known`: the pools so far.
 std::unique_ptr<Offers> offers_of(const cluster::Cluster& cluster, const Job& job,
-                                  const std::vector<int32_t>& devices, OptionMaker& maker) {
-  auto offers = std::make_unique<Offers>(
-      Offers{.grids = {cluster, devices}, .by_family = {}, .families = {}, .options = {}});
-  const double largest = largest_room(cluster, job, devices);
+                                  const std::vector<int32_t>& devices, const Pools& known,
+                                  OptionMaker& maker) {
+  auto offers = std::make_unique<Offers>(Offers{.grids = {cluster, devices},
+                                                .largest = largest_room(cluster, job, devices),
+                                                .by_family = {},
+                                                .families = {},
+                                                .options = {}});
   for (const ModelStage what : model_stages(job)) {
     for (const Grid* grid : offers->grids.all(job.find(what.role)->config, most_replicas(job, what))) {
-      offers->by_family.push_back(maker.options_on(what, *grid, largest));
+      auto options = known_options(known, offers->largest, what, *grid);
+      offers->by_family.push_back(options ? std::move(*options)
+                                          : maker.options_on(what, *grid, offers->largest));
       offers->families.push_back({what, grid, nullptr});
     }
   }
@@ -115,7 +142,7 @@ class Search {
 
  private:
   const Offers& offer(const std::vector<int32_t>& devices) {
-    pools_.push_back(offers_of(cluster_, job_, devices, maker_));
+    pools_.push_back(offers_of(cluster_, job_, devices, pools_, maker_));
     return *pools_.back();
   }
 
@@ -367,7 +394,7 @@ class Search {
   OptionMaker maker_;
   SteadyClock clock_;
   Stopwatch watch_;
-  std::vector<std::unique_ptr<Offers>> pools_;  ///< the first is all devices
+  Pools pools_;  ///< the first is all devices
   SyncTimes syncs_;
   Pricing pricing_;
   SearchResult result_;

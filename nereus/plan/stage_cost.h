@@ -1,17 +1,35 @@
 #pragma once
 
 #include "nereus/plan/model_size.h"
+#include "nereus/plan/passes.h"
 #include "nereus/plan/time.h"
 #include "nereus/plan/work.h"
 
 namespace nereus::plan {
 
-/// stage_time, but for leaving when idle, with what all placements of a model-stage and layout have in
-/// common known: the average sequence, work_of(job.lengths, 1), the sizes of the ranks by pipeline index, and
-/// the factors of their regime.
-StageTime stage_cost(const Job& job, const Work& sequence, const std::vector<RankSize>& sizes,
-                     const Placement& placement, const Links& links, double kv_pool_bytes,
-                     const Calibration& calibration, const RegimeFactors& factors);
+/// stage_time of placements of one model-stage in one layout, but for leaving when idle, with what they have
+/// in common known. Not thread-safe.
+class StageTimes {
+ public:
+  /// All outlive this. `sequence`: the average one, work_of(job.lengths, 1). `sizes`: of the ranks, by
+  /// pipeline index. `factors`: of the regime.
+  StageTimes(const Job& job, const Work& sequence, const std::vector<RankSize>& sizes, const Links& links,
+             const Calibration& calibration, const RegimeFactors& factors)
+      : job_(job),
+        links_(links),
+        calibration_(calibration),
+        factors_(factors),
+        passes_(job, sequence, sizes, links, calibration, factors) {}
+
+  StageTime of(const Placement& placement, double kv_pool_bytes);
+
+ private:
+  const Job& job_;
+  const Links& links_;
+  const Calibration& calibration_;
+  const RegimeFactors& factors_;
+  PassTimes passes_;
+};
 
 /// Seconds of fetching and storing `bytes`, the idle state of the placement's fullest rank, where it leaves
 /// its devices when idle. What was trained is written back after its turn.

@@ -4,7 +4,6 @@
 
 #include "nereus/plan/decode.h"
 #include "nereus/plan/memory.h"
-#include "nereus/plan/passes.h"
 #include "nereus/plan/schedule.h"
 #include "nereus/plan/stage_cost.h"
 
@@ -99,13 +98,11 @@ double offload_time(const Placement& placement, double bytes, const Links& links
   return (placement.what.stage == Stage::train ? 2 : 1) * bytes / links.slowest.host_bandwidth;
 }
 
-StageTime stage_cost(const Job& job, const Work& sequence, const std::vector<RankSize>& sizes,
-                     const Placement& placement, const Links& links, double kv_pool_bytes,
-                     const Calibration& calibration, const RegimeFactors& factors) {
+StageTime StageTimes::of(const Placement& placement, double kv_pool_bytes) {
   StageTime time = placement.what.stage == Stage::generate
-                       ? generation_time(job, placement, links, kv_pool_bytes, calibration, factors)
-                       : pass_time(job, sequence, sizes, placement, links, calibration, factors);
-  calibrate(time, placement, factors);
+                       ? generation_time(job_, placement, links_, kv_pool_bytes, calibration_, factors_)
+                       : passes_.of(placement);
+  calibrate(time, placement, factors_);
   return time;
 }
 
@@ -113,8 +110,8 @@ StageTime stage_time(const Job& job, const Placement& placement, const Links& li
                      const Calibration& calibration) {
   const std::vector<RankSize> sizes = rank_sizes(*job.find(placement.what.role), placement.layout);
   const RegimeFactors factors(calibration, regime_of(placement));
-  StageTime time =
-      stage_cost(job, work_of(job.lengths, 1), sizes, placement, links, kv_pool_bytes, calibration, factors);
+  const Work sequence = work_of(job.lengths, 1);
+  StageTime time = StageTimes(job, sequence, sizes, links, calibration, factors).of(placement, kv_pool_bytes);
   double most = 0;
   for (int32_t p = 0; p < placement.layout.pp; ++p)
     most = std::max(most, footprint(job, placement, p, sizes[static_cast<size_t>(p)]).idle.total());

@@ -1,7 +1,6 @@
 #include "nereus/simulator/batches.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace nereus::simulator {
 
@@ -11,18 +10,6 @@ namespace {
 size_t hand_of(size_t index, size_t hands) {
   const size_t place = index % (2 * hands);
   return std::min(place, 2 * hands - 1 - place);
-}
-
-/// The samples [first, last), longest first.
-std::vector<size_t> longest_first(const StepLengths& lengths, size_t first, size_t last) {
-  std::vector<std::pair<int32_t, size_t>> order;
-  order.reserve(last - first);
-  for (size_t i = first; i < last; ++i) order.emplace_back(-(lengths.prompts[i] + lengths.responses[i]), i);
-  std::ranges::sort(order);
-  std::vector<size_t> samples;
-  samples.reserve(order.size());
-  for (const auto& [length, sample] : order) samples.push_back(sample);
-  return samples;
 }
 
 /// The samples of one replica, longest first, in micro-batches.
@@ -40,27 +27,18 @@ std::vector<MicroBatch> micro_batches_of(const StepLengths& lengths, const std::
 
 }  // namespace
 
-const std::vector<std::vector<size_t>>& Batches::sorted(int64_t minibatches) const {
-  const auto [found, added] = sorted_.try_emplace(minibatches);
-  const auto count = static_cast<int64_t>(lengths_.responses.size());
-  for (int64_t i = 0; added && i < minibatches; ++i)
-    found->second.push_back(longest_first(lengths_, static_cast<size_t>(count * i / minibatches),
-                                          static_cast<size_t>(count * (i + 1) / minibatches)));
-  return found->second;
-}
-
 const StageBatches& Batches::dealt(int64_t minibatches, int32_t replicas, int32_t micro_batch) const {
   const auto [found, added] = dealt_.try_emplace({minibatches, replicas, micro_batch});
   StageBatches& result = found->second;
   if (!added) return result;
   std::vector<std::vector<size_t>> hands(static_cast<size_t>(replicas));
-  for (const auto& samples : sorted(minibatches)) {
+  for (const auto& samples : samples_->sorted(minibatches)) {
     for (auto& hand : hands) hand.clear();
     for (size_t k = 0; k < samples.size(); ++k) hands[hand_of(k, hands.size())].push_back(samples[k]);
     auto& part = result.emplace_back();
     part.reserve(hands.size());
     for (const auto& hand : hands)
-      part.push_back(micro_batches_of(lengths_, hand, static_cast<size_t>(micro_batch)));
+      part.push_back(micro_batches_of(lengths(), hand, static_cast<size_t>(micro_batch)));
   }
   return result;
 }

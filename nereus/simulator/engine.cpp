@@ -47,13 +47,13 @@ std::string text_of(const plan::Plan& plan) {
 
 class Run {
  public:
-  Run(const Scenario& scenario, const LengthCurve& curve, Policy& policy, uint64_t seed)
+  Run(const Scenario& scenario, Samples& samples, Policy& policy, uint64_t seed)
       : scenario_(scenario),
         world_(scenario.world),
         policy_(policy),
         seed_(seed),
         end_(scenario.hours * 3600),
-        curve_(curve),
+        samples_(samples),
         universe_(scenario.cluster),
         links_(universe_, world_.link_efficiency, world_.network_efficiency, world_.storage_gb_s * 1e9),
         timeline_(Availability(scenario.availability), scenario.machines(), world_, end_, seed),
@@ -124,18 +124,17 @@ class Run {
   }
 
   void try_step() {
-    const auto lengths = curve_.sample(step_, scenario_.job.prompts, scenario_.job.completions,
-                                       world_.prompt_variation, seed_);
+    const Batches batches(samples_.of(step_, seed_));
     Conditions conditions{slowness_, drift_[static_cast<size_t>(step_)], seed_, step_};
     const double slower = std::exchange(first_, false) ? world_.first_step_slowdown : 0;
     conditions.drift *= 1 + slower;
-    const auto report = running_->run.step(lengths, conditions, running_->weight_sync);
+    const auto report = running_->run.step(batches, conditions, running_->weight_sync);
     if (report.out_of_memory) return run_out(report);
     if (const auto loss = timeline_.first_loss(running_->machines, now_, now_ + report.seconds))
       return lose(*loss);
     if (slower > 0 && !outcome_.changes.empty())
       outcome_.changes.back().slower = report.seconds * slower / (1 + slower);
-    keep(report, lengths);
+    keep(report, batches.lengths());
   }
 
   void run_out(const StepReport& report) {
@@ -328,7 +327,7 @@ class Run {
   Policy& policy_;
   uint64_t seed_;
   double end_;
-  const LengthCurve& curve_;
+  Samples& samples_;
   cluster::Cluster universe_, cluster_;
   Links links_;
   Timeline timeline_;
@@ -353,8 +352,8 @@ std::vector<double> device_slowness(const Scenario& scenario, uint64_t seed) {
   return slowness;
 }
 
-Outcome simulate(const Scenario& scenario, const LengthCurve& curve, Policy& policy, uint64_t seed) {
-  return Run(scenario, curve, policy, seed).run();
+Outcome simulate(const Scenario& scenario, Samples& samples, Policy& policy, uint64_t seed) {
+  return Run(scenario, samples, policy, seed).run();
 }
 
 std::vector<DevicePoint> devices_over_time(const Scenario& scenario, uint64_t seed, double end) {

@@ -48,16 +48,12 @@ int64_t Oracle::soon(const View& view) const {
 }
 
 Oracle::Case Oracle::case_of(const View& view) const {
-  const auto& job = scenario_.job;
   Conditions conditions{{}, 1, seed_, view.step};
   const int32_t each = scenario_.machine().devices;
   for (const int32_t machine : machine_numbers(scenario_.cluster, view.cluster))
     for (int32_t i = 0; i < each; ++i)
       conditions.slowness.push_back(slowness_[static_cast<size_t>(machine * each + i)]);
-  Case now{
-      view,
-      proposals_.curve().sample(soon(view), job.prompts, job.completions, quiet_.prompt_variation, seed_),
-      std::move(conditions)};
+  Case now{view, proposals_.samples().of(soon(view), seed_), std::move(conditions)};
   if (running_)
     if (auto same = control::carry_over(*running_, before_, view.cluster)) now.stay = std::move(*same);
   return now;

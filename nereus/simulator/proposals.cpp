@@ -23,8 +23,8 @@ plan::Calibration constants_of(const WorldOptions& world) {
 }  // namespace
 
 const std::vector<plan::Plan>& Proposals::of(const cluster::Cluster& cluster, int64_t step) {
-  const auto [found, added] = known_.try_emplace({cluster.machines.size(), &curve_.at(step)});
-  if (added) found->second = search(cluster, curve_.lengths(step));
+  const auto [found, added] = known_.try_emplace({cluster.machines.size(), &samples_.curve().at(step)});
+  if (added) found->second = search(cluster, samples_.curve().lengths(step));
   return found->second;
 }
 

@@ -21,7 +21,8 @@ Result<SimulationReport> run(const RunOptions& options) {
   SimulationReport report{std::move(*scenario), {}, {}};
   const auto policies = static_cast<int64_t>(report.scenario.policies.size());
   const LengthCurve curve = report.scenario.curve();
-  Proposals proposals(report.scenario, curve);
+  Samples samples(report.scenario, curve);
+  Proposals proposals(report.scenario, samples);
   double elapsed = 0;
   for (int64_t p = 0; p < policies; ++p) {
     auto& outcomes = report.outcomes.emplace_back();
@@ -32,7 +33,7 @@ Result<SimulationReport> run(const RunOptions& options) {
         options.progress(name, seed, p * report.scenario.seeds + i, policies * report.scenario.seeds);
       auto policy = make_policy(name, report.scenario, seed, proposals);
       if (!policy) return pass(policy);
-      outcomes.push_back(simulate(report.scenario, curve, **policy, seed));
+      outcomes.push_back(simulate(report.scenario, samples, **policy, seed));
       elapsed = std::max(elapsed, outcomes.back().elapsed);
     }
   }

@@ -22,9 +22,16 @@ Job even() {
 }
 
 StageTime priced(const Job& job, const Placement& placement, const Calibration& calibration = {}) {
-  return pass_time(job, work_of(job.lengths, 1), rank_sizes(job.models[0], placement.layout), placement,
-                   links_of(machines_of(a100(), 8), placement), calibration,
-                   RegimeFactors(calibration, regime_of(placement)));
+  const Work sequence = work_of(job.lengths, 1);
+  const auto sizes = rank_sizes(job.models[0], placement.layout);
+  const Links links = links_of(machines_of(a100(), 8), placement);
+  const RegimeFactors factors(calibration, regime_of(placement));
+  PassTimes times(job, sequence, sizes, links, calibration, factors);
+  // Whatever was asked for before.
+  Placement before = placement;
+  before.zero = placement.zero == 0 ? 3 : 0;
+  times.of(before);
+  return times.of(placement);
 }
 
 /// Calibration without what a layer's kernels lose.

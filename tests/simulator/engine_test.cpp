@@ -37,7 +37,9 @@ class ByDevices final : public Policy {
 
 Outcome run(const Scenario& scenario, uint64_t seed = 1) {
   ByDevices policy(scenario.job);
-  return simulate(scenario, scenario.curve(), policy, seed);
+  const LengthCurve curve = scenario.curve();
+  Samples samples(scenario, curve);
+  return simulate(scenario, samples, policy, seed);
 }
 
 /// Time is spent on steps, changes, the start, waiting or lost work, and on nothing else.
@@ -144,7 +146,9 @@ TEST(Engine, OutOfMemoryCostsARestartAndStopsInTheEnd) {
 TEST(Engine, ObservationsComeOncePerStepInOrder) {
   auto scenario = small_scenario();
   ByDevices policy(scenario.job);
-  simulate(scenario, scenario.curve(), policy, 1);
+  const LengthCurve curve = scenario.curve();
+  Samples samples(scenario, curve);
+  simulate(scenario, samples, policy, 1);
   ASSERT_EQ(policy.steps_seen().size(), 40U);
   for (size_t i = 0; i < 40; ++i) EXPECT_EQ(policy.steps_seen()[i], static_cast<int64_t>(i));
 }

@@ -11,10 +11,11 @@ namespace {
 
 Outcome run(const Scenario& scenario, const std::string& name, uint64_t seed = 1) {
   const auto curve = scenario.curve();
-  Proposals proposals(scenario, curve);
+  Samples samples(scenario, curve);
+  Proposals proposals(scenario, samples);
   auto policy = value_or_throw(make_policy(name, scenario, seed, proposals));
   EXPECT_EQ(policy->name(), name);
-  return simulate(scenario, curve, *policy, seed);
+  return simulate(scenario, samples, *policy, seed);
 }
 
 TEST(Policies, AllRunTheSameWorld) {
