@@ -35,36 +35,6 @@ bool all_shared(const std::vector<Choices>& choices) {
   return true;
 }
 
-/// By pipeline index, the first whose ranks hold the same with every one of the options of one grid.
-std::vector<int32_t> first_alike(const std::vector<const Option*>& options) {
-  const auto same = [&](size_t p, size_t q) {
-    return std::all_of(options.begin(), options.end(),
-                       [&](const Option* option) { return option->needs[p] == option->needs[q]; });
-  };
-  std::vector<int32_t> result;
-  for (size_t p = 0; p < options.front()->needs.size(); ++p) {
-    size_t first = 0;
-    while (first < p && !same(p, first)) ++first;
-    result.push_back(static_cast<int32_t>(first));
-  }
-  return result;
-}
-
-std::vector<GridUse> grids_in(const std::vector<Choices>& choices) {
-  std::map<const Grid*, size_t> index;
-  std::vector<std::vector<const Option*>> options;
-  for (const Choices& stage : choices) {
-    for (const Option* option : stage.options) {
-      const auto [found, added] = index.try_emplace(option->grid, options.size());
-      if (added) options.emplace_back();
-      options[found->second].push_back(option);
-    }
-  }
-  std::vector<GridUse> result;
-  for (const auto& here : options) result.emplace_back(here.front()->grid, first_alike(here));
-  return result;
-}
-
 /// Bytes that may be filled of all devices that a grid has, with slack for rounding.
 double room_of(const Pricing& pricing, const std::vector<GridUse>& grids) {
   std::vector<bool> used(static_cast<size_t>(pricing.cluster.devices()), false);

@@ -2,8 +2,25 @@
 
 #include <algorithm>
 
+#include "nereus/plan/combine.h"
+
 namespace nereus::plan {
 namespace {
+
+/// By pipeline index, the first whose ranks hold the same with every one of the options of one grid.
+std::vector<int32_t> first_alike(const std::vector<const Option*>& options) {
+  const auto same = [&](size_t p, size_t q) {
+    return std::all_of(options.begin(), options.end(),
+                       [&](const Option* option) { return option->needs[p] == option->needs[q]; });
+  };
+  std::vector<int32_t> result;
+  for (size_t p = 0; p < options.front()->needs.size(); ++p) {
+    size_t first = 0;
+    while (first < p && !same(p, first)) ++first;
+    result.push_back(static_cast<int32_t>(first));
+  }
+  return result;
+}
 
 /// Pipeline index of every device of the cluster in a grid; -1 where it is not in it.
 std::vector<int32_t> pipeline_by_device(const GridUse& use, size_t devices) {
@@ -71,6 +88,21 @@ Numbering classes_of(const std::vector<double>& rooms, const std::vector<GridUse
 }
 
 }  // namespace
+
+std::vector<GridUse> grids_in(const std::vector<Choices>& choices) {
+  std::map<const Grid*, size_t> index;
+  std::vector<std::vector<const Option*>> options;
+  for (const Choices& stage : choices) {
+    for (const Option* option : stage.options) {
+      const auto [found, added] = index.try_emplace(option->grid, options.size());
+      if (added) options.emplace_back();
+      options[found->second].push_back(option);
+    }
+  }
+  std::vector<GridUse> result;
+  for (const auto& here : options) result.emplace_back(here.front()->grid, first_alike(here));
+  return result;
+}
 
 DeviceClasses::DeviceClasses(const cluster::Cluster& cluster, const std::vector<GridUse>& grids,
                              double utilization) {

@@ -9,6 +9,8 @@
 
 namespace nereus::plan {
 
+struct Choices;
+
 /// A grid of which devices are told apart by their pipeline index.
 struct GridUse {
   /// `alike`: by pipeline index, the first whose ranks hold the same whatever runs on the grid; empty: none
@@ -18,6 +20,9 @@ struct GridUse {
   const Grid* grid;
   std::vector<int32_t> first_alike;
 };
+
+/// Those of all choices, with the pipeline indices that no option tells apart.
+std::vector<GridUse> grids_in(const std::vector<Choices>& choices);
 
 /// Devices that no combination of the given grids can tell apart: of one kind, and with the same pipeline
 /// index, or one that holds the same, in every grid. Memory is checked once a class. Immutable; thread-safe.

@@ -56,14 +56,16 @@ std::vector<double> shuffled(const std::vector<double>& lengths) {
   return result;
 }
 
-/// Continuous batching: sequences run until they end, and a queue fills the places that get free.
+/// Continuous batching: sequences run until they end, and a queue fills the places that get free. Lengths are
+/// given longest first.
 class Batch {
  public:
   Batch(const DecodeCost& cost, double prompt, const Sampling& sampling)
       : cost_(cost), prompt_(prompt), weight_(sampling.weight), slots_(static_cast<size_t>(sampling.slots)) {}
 
   void run(const std::vector<double>& lengths, Generation& total) {
-    for (const double length : lengths) {
+    if (lengths.size() <= slots_) return run_at_once(lengths, total);
+    for (const double length : shuffled(lengths)) {
       if (running_.size() == slots_) advance(total);
       running_.push({steps_ + length, steps_});
       starts_ += steps_;
@@ -77,9 +79,24 @@ class Batch {
     bool operator>(const Sequence& other) const { return end > other.end; }
   };
 
-  /// Integrates up to the next end: the batch is constant, the mean context grows by a token a step.
+  /// The order in which they end is known: the last of `lengths` first.
+  void run_at_once(const std::vector<double>& lengths, Generation& total) {
+    for (size_t running = lengths.size(); running > 0; --running) {
+      integrate(lengths[running - 1] - steps_, running, total);
+      steps_ = lengths[running - 1];
+    }
+  }
+
   void advance(Generation& total) {
-    const double steps = running_.top().end - steps_, count = static_cast<double>(running_.size());
+    integrate(running_.top().end - steps_, running_.size(), total);
+    steps_ = running_.top().end;
+    starts_ -= running_.top().start;
+    running_.pop();
+  }
+
+  /// Over steps in which the batch is constant and the mean context grows by a token a step.
+  void integrate(double steps, size_t running, Generation& total) const {
+    const double count = static_cast<double>(running);
     if (steps > 0) {
       const double generated = steps_ + steps / 2 - starts_ / count;
       const DecodeStep each = cost_.step(count * weight_, prompt_ + generated);
@@ -88,9 +105,6 @@ class Batch {
       total.communication += steps * each.communication;
       total.overhead += steps * each.overhead;
     }
-    steps_ = running_.top().end;
-    starts_ -= running_.top().start;
-    running_.pop();
   }
 
   const DecodeCost& cost_;
@@ -146,7 +160,7 @@ Generation generate(const Job& job, const Placement& placement, const Links& lin
   const std::vector<double> lengths = lengths_of_slowest(job, placement, followed);
   Generation result{.running = concurrency};
   result.prefill = prefill_seconds(job, placement, links, calibration);
-  Batch(cost, static_cast<double>(job.lengths.prompt), followed).run(shuffled(lengths), result);
+  Batch(cost, static_cast<double>(job.lengths.prompt), followed).run(lengths, result);
   const double longest = lengths.front();
   result.alone = longest * cost.step(1, static_cast<double>(job.lengths.prompt) + longest / 2).total();
   result.communication += prefill_communication(job, placement, links);

@@ -80,11 +80,14 @@ Ledger ledger_of(const std::vector<Held>& held, std::span<const int32_t> row, si
     const Held& here = held[i];
     if (row[i] < 0 || (i != running && here.placement->leaves_when_idle)) continue;
     const Footprint& footprint = here.footprints[static_cast<size_t>(row[i])];
-    Ledger ledger = i == running ? footprint.running : footprint.idle;
+    const Ledger& ledger = i == running ? footprint.running : footprint.idle;
     double& shared = weights[here.weights];
     shared = std::max(shared, ledger[Component::weights]);
-    ledger[Component::weights] = 0;
-    result += ledger;
+    // What is not trained holds nothing but weights while it is idle.
+    if (i != running && here.placement->what.stage != Stage::train) continue;
+    Ledger rest = ledger;
+    rest[Component::weights] = 0;
+    result += rest;
   }
   for (size_t i = 0; i < held.size(); ++i) result[Component::weights] += weights[i];
   return result;

@@ -260,11 +260,14 @@ double Availability::next_change(double time) const {
   if (readings_.size() < 2) return std::numeric_limits<double>::infinity();
   const double period = 2 * duration_, lap = std::floor(time / period) * period;
   double best = std::numeric_limits<double>::infinity();
-  for (const double start : {lap, lap + period})
-    for (size_t i = 1; i < readings_.size(); ++i)
-      for (const double moment : {start + readings_[i].time, start + period - readings_[i].time})
-        // Read backwards, a reading ends where it began; the last and the first have no jump there.
-        if (moment > time && moment < best && count(moment + 1e-6) != count(moment - 1e-6)) best = moment;
+  const auto look = [&](double moment) {
+    if (moment > time && moment < best && count(moment + 1e-6) != count(moment - 1e-6)) best = moment;
+  };
+  for (const double start : {lap, lap + period}) {
+    for (size_t i = 1; i < readings_.size(); ++i) look(start + readings_[i].time);
+    // Read backwards, a reading ends where it began; the last and the first have no jump there.
+    for (size_t i = readings_.size(); i-- > 1;) look(start + period - readings_[i].time);
+  }
   return best;
 }
 

@@ -85,6 +85,7 @@ class Filling {
       rates_[f] = !links_[f].empty() ? kOpen : limit > 0 ? limit : kInfinite;
     }
     shares_.resize(capacity_.size());
+    touched_.assign(capacity_.size(), true);
     busy_.resize(capacity_.size());
     std::iota(busy_.begin(), busy_.end(), size_t{0});
     std::sort(limited_.begin(), limited_.end(),
@@ -99,7 +100,8 @@ class Filling {
     for (const size_t link : busy_) {
       if (open_[link] == 0) continue;
       busy_[kept++] = link;
-      shares_[link] = share_of(link);
+      if (touched_[link]) shares_[link] = share_of(link);
+      touched_[link] = false;
       best = std::min(best, shares_[link]);
     }
     busy_.resize(kept);
@@ -127,6 +129,7 @@ class Filling {
     for (const size_t link : links_[flow]) {
       left_[link] -= rate;
       --open_[link];
+      touched_[link] = true;
     }
   }
 
@@ -135,6 +138,7 @@ class Filling {
   Lists links_, users_;                ///< links of each flow, flows of each link
   std::vector<double> left_, shares_;  ///< shares_: of each open flow, when last looked at
   std::vector<int32_t> open_;          ///< running flows of each link without a rate yet
+  std::vector<uint8_t> touched_;       ///< whether the share of a link is another than when last looked at
   std::vector<size_t> busy_, limited_;
   size_t next_ = 0;
   std::vector<double> rates_;

@@ -46,9 +46,13 @@ class Minibatch {
       : setup_(setup), slow_(slow), work_(static_cast<size_t>(setup.stages())) {
     const auto& model = setup.model();
     const double adapter = setup.size().adapter;
-    for (int32_t p = 0; p < setup.stages(); ++p)
+    for (int32_t p = 0; p < setup.stages(); ++p) {
       trained_.push_back(model.lora_rank > 0 ? setup.layers(p) * adapter / setup.placement().layout.tp
                                              : setup.parameters(p));
+      shards_.push_back(shards_of(p));
+    }
+    // With a frozen base the backward pass has no products for the gradients of weights.
+    ratio_ = model.lora_rank > 0 ? 0.5 * world().backward_ratio + 0.05 : world().backward_ratio;
   }
 
   double seconds(const std::vector<std::vector<MicroBatch>>& batches) {
@@ -79,20 +83,24 @@ class Minibatch {
     const double head = setup_.last(p) ? kernels.head(group(d, p)) * slow : 0;
     const double links = layers * layer_links;
     const double again = setup_.placement().recompute ? layer + links : 0;
-    // With a frozen base the backward pass has no products for the gradients of weights.
-    const double ratio =
-        setup_.model().lora_rank > 0 ? 0.5 * world().backward_ratio + 0.05 : world().backward_ratio;
-    return with_shards(p, {layer + head + links, ratio * (layer + head) + links + again});
+    const StageWork work{layer + head + links, ratio_ * (layer + head) + links + again};
+    if (!shards()) return work;
+    const Shards& beside_it = shards_[static_cast<size_t>(p)];
+    return {beside(work.forward, beside_it.gather),
+            beside(work.backward, beside_it.gather + beside_it.scatter)};
   }
 
-  /// ZeRO-3 gathers weights for each pass, ZeRO-2 and 3 scatter gradients after each; both beside the
-  /// compute.
-  StageWork with_shards(int32_t p, StageWork work) const {
+  /// Seconds in which ZeRO-3 gathers weights for each pass, and ZeRO-2 and 3 scatter gradients after each;
+  /// both beside the compute.
+  struct Shards {
+    double gather = 0, scatter = 0;
+  };
+  bool shards() const { return setup_.axes().data.ranks > 1 && zero() >= 2; }
+  Shards shards_of(int32_t p) const {
+    if (!shards()) return {};
     const auto& data = setup_.axes().data;
-    if (data.ranks == 1 || zero() < 2) return work;
-    const double gather = zero() >= 3 ? data.half(setup_.parameters(p) * setup_.job().weight_bytes) : 0;
-    const double scatter = data.half(trained_[static_cast<size_t>(p)] * setup_.job().gradient_bytes);
-    return {beside(work.forward, gather), beside(work.backward, gather + scatter)};
+    return {zero() >= 3 ? data.half(setup_.parameters(p) * setup_.job().weight_bytes) : 0,
+            data.half(trained_[static_cast<size_t>(p)] * setup_.job().gradient_bytes)};
   }
 
   double beside(double compute, double communication) const {
@@ -148,6 +156,8 @@ class Minibatch {
   const std::vector<double>& slow_;
   PipelineWork work_;                         ///< of the replica at hand
   std::vector<double> trained_;               ///< parameters of a rank, by pipeline stage
+  std::vector<Shards> shards_;                ///< by pipeline stage
+  double ratio_ = 1;                          ///< backward over forward pass
   std::vector<double> ends_, last_backward_;  ///< by pipeline stage, of the slowest replica
 };
 
