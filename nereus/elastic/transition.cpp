@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -11,26 +10,13 @@
 #include <utility>
 
 #include "nereus/elastic/assignment.h"
+#include "nereus/elastic/transition_memory.h"
 
 namespace nereus::elastic {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::array kMoved = {LaneKind::weights, LaneKind::adapters, LaneKind::optimizer};
-
-double gigabytes(int64_t bytes) {
-  return static_cast<double>(bytes) / 1e9;
-}
-
-/// Adds the bytes of a state to those of its places.
-void add_state(const ModelState& state, const PlaceSets& sets, std::vector<int64_t>& used) {
-  for (const Lane& lane : state.lanes) {
-    for (const Holding& holding : lane.holdings) {
-      const int64_t bytes = holding.box.elements() * lane.element_bytes;
-      for (const int32_t place : sets[holding.places]) used[static_cast<size_t>(place)] += bytes;
-    }
-  }
-}
 
 }  // namespace
 
@@ -62,9 +48,12 @@ class TransitionMaker::Maker {
     add_after();
     if (auto status = check_kept(); !status) return status;
     if (auto status = cut_state(); !status) return status;
-    set_memory();
-    if (auto status = check_memory(); !status) return status;
-    if (auto status = cut_finer(); !status) return status;
+    result_.memory = memory_of(cluster_, options_, result_, lost_);
+    if (auto status = check_memory(cluster_, options_, result_); !status) return status;
+    bundle_bytes_ = finer_bundles(options_, result_);
+    if (bundle_bytes_ > 0) {
+      if (auto status = cut_state(); !status) return status;
+    }
     return finish({.keep_old = options_.keep_old}, limit);
   }
 
@@ -123,7 +112,6 @@ class TransitionMaker::Maker {
       if (!result_.stepped_back.empty()) change.valid = change.before;
     }
     result_.stepped_back.clear();
-    result_.memory = {};
     bundle_bytes_ = 0;
   }
 
@@ -256,28 +244,6 @@ class TransitionMaker::Maker {
     return any;
   }
 
-  /// What a device may hold of state and pools.
-  int64_t room(int32_t device, bool buffers) const {
-    const auto i = static_cast<size_t>(device);
-    int64_t bytes = static_cast<int64_t>(options_.memory_share * cluster_.kind(device).memory) -
-                    static_cast<int64_t>(cluster_.kind(device).context);
-    if (buffers) bytes -= options_.messages_in_flight * options_.message_bytes;
-    if (i < options_.reserved.size()) bytes -= options_.reserved[i];
-    return bytes;
-  }
-
-  void set_memory() {
-    const Places& places = result_.places;
-    Memory& memory = result_.memory;
-    memory.used.assign(static_cast<size_t>(places.count()), 0);
-    for (const ModelChange& change : result_.models) add_state(change.before, result_.sets, memory.used);
-    for (int32_t place = 0; place < places.count(); ++place)
-      memory.capacity.push_back(places.is_device(place) ? room(place, true) : places.capacity(place));
-    for (size_t i = 0; i < options_.kv_before.size(); ++i) {
-      if (!result_.sets.contains(lost_, static_cast<int32_t>(i))) memory.used[i] += options_.kv_before[i];
-    }
-  }
-
   void add_pools() {
     std::vector<PlaceBytes> drop;
     for (size_t i = 0; i < options_.kv_before.size(); ++i) {
@@ -292,59 +258,13 @@ class TransitionMaker::Maker {
     }
   }
 
-  Status check_memory() const {
-    std::vector<int64_t> after(result_.memory.used.size(), 0);
-    for (const ModelChange& change : result_.models) add_state(change.after, result_.sets, after);
-    for (size_t i = 0; i < options_.kv_after.size(); ++i) after[i] += options_.kv_after[i];
-    std::vector<bool> grows(after.size(), false);
-    for (const auto* list : {&result_.cut.fill, &result_.cut.create}) {
-      for (const PlaceBytes& bytes : *list) grows[static_cast<size_t>(bytes.place)] = true;
-    }
-    for (int32_t place = 0; place < result_.places.count(); ++place) {
-      const auto i = static_cast<size_t>(place);
-      const int64_t before = result_.memory.used[i];
-      const int64_t most = result_.places.is_device(place) ? room(place, false) : result_.memory.capacity[i];
-      if (auto status = check_place(place, "old", before, most); !status) return status;
-      if (!grows[i] && after[i] <= before) continue;
-      if (auto status = check_place(place, "new", after[i], result_.memory.capacity[i]); !status)
-        return status;
-    }
-    return {};
-  }
-
-  Status check_place(int32_t place, const char* which, int64_t bytes, int64_t most) const {
-    if (bytes <= most || bytes == 0) return {};
-    return fail(
-        "{}: the {} plan holds {:.3f} GB there, {:.3f} GB more than the {:.3f} GB that are left by its "
-        "context and the buffers of a transition",
-        result_.places.name(place), which, gigabytes(bytes), gigabytes(bytes - most), gigabytes(most));
-  }
-
-  /// Where not everything new fits beside everything old, bundles are cut to what is free, so that less has
-  /// to be staged. The size is agreed over all places.
-  Status cut_finer() {
-    std::vector<int64_t> free(result_.memory.used.size());
-    for (size_t i = 0; i < free.size(); ++i) free[i] = result_.memory.capacity[i] - result_.memory.used[i];
-    for (const PlaceBytes& drop : result_.cut.drop) free[static_cast<size_t>(drop.place)] += drop.bytes;
-    for (size_t i = 0; i < options_.kv_before.size(); ++i) free[i] += options_.kv_before[i];
-    std::vector<int64_t> rest = free;
-    for (const PlaceBytes& fill : result_.cut.fill) rest[static_cast<size_t>(fill.place)] -= fill.bytes;
-    int64_t least = options_.bundle_bytes;
-    for (size_t i = 0; i < free.size(); ++i) {
-      if (rest[i] < 0) least = std::min(least, free[i] / 2);
-    }
-    if (least >= options_.bundle_bytes) return {};
-    bundle_bytes_ = std::max(least, options_.bundle_bytes / 32);
-    return cut_state();
-  }
-
   Status finish(const OrderOptions& options, double limit) {
     if (!options.in_place) add_pools();
     Router router(cluster_, result_.places, result_.sets, options_.checkpoint_bandwidth,
                   options_.message_bytes, options_.messages_in_flight);
     const Routes routes = route(router);
     const auto changed = changed_placements();
-    if (limit < kInfinity && room_for_all()) {
+    if (limit < kInfinity && room_for_all(result_)) {
       result_.cost.total = least_seconds(cluster_, result_.places, router.loads(), received(routes),
                                          !changed.empty(), options_.cost);
       if (result_.cost.total >= limit) return {};
@@ -368,13 +288,6 @@ class TransitionMaker::Maker {
         changed.push_back(placement);
     }
     return changed;
-  }
-
-  /// Whether everything new fits beside everything old, so that nothing is staged.
-  bool room_for_all() const {
-    std::vector<int64_t> all = result_.memory.used;
-    for (const PlaceBytes& fill : result_.cut.fill) all[static_cast<size_t>(fill.place)] += fill.bytes;
-    return std::equal(all.begin(), all.end(), result_.memory.capacity.begin(), std::less_equal<>());
   }
 
   std::vector<int64_t> received(const Routes& routes) const {
