@@ -1,7 +1,5 @@
 #include "nereus/model/linear.h"
 
-#include <ATen/TensorOperators.h>
-
 #include "nereus/ops/layers.h"
 
 namespace nereus::model {
@@ -14,28 +12,22 @@ void LayerAdapters::add(const at::Tensor& x, at::Tensor& y) const {
   }
 }
 
-at::Tensor Linear::forward_normed(const at::Tensor& x, const at::Tensor& norm_weight, double eps,
-                                  const LayerAdapters& adapters) const {
-  if (!packed_) return ops::norm_linear(x, norm_weight, eps, weight_, low_rank_);
-  const at::Tensor normed = ops::rms_norm(x, norm_weight, eps);
-  at::Tensor y = packed_->forward(normed);
-  adapters.add(normed, y);
-  return y;
-}
-
-at::Tensor Linear::forward_added(const at::Tensor& residual, const at::Tensor& x,
-                                 const LayerAdapters& adapters) const {
-  if (!packed_) return residual + ops::linear(x, weight_, low_rank_);
-  at::Tensor y = residual;
-  packed_->add(x, y);
+at::Tensor Linear::forward(const at::Tensor& x, const LayerAdapters& adapters) const {
+  if (!packed_) return ops::linear(x, weight_, low_rank_);
+  at::Tensor y = packed_->forward(x);
   adapters.add(x, y);
   return y;
 }
 
-at::Tensor Linear::forward_gated_added(const at::Tensor& residual, const at::Tensor& gate_up,
-                                       const LayerAdapters& adapters) const {
-  if (packed_) return forward_added(residual, ops::swiglu(gate_up), adapters);
-  return residual + ops::swiglu_linear(gate_up, weight_, low_rank_);
+at::Tensor Linear::forward_normed(const at::Tensor& x, const at::Tensor& norm_weight, double eps,
+                                  const LayerAdapters& adapters) const {
+  if (packed_) return forward(ops::rms_norm(x, norm_weight, eps), adapters);
+  return ops::norm_linear(x, norm_weight, eps, weight_, low_rank_);
+}
+
+at::Tensor Linear::forward_gated(const at::Tensor& gate_up, const LayerAdapters& adapters) const {
+  if (packed_) return forward(ops::swiglu(gate_up), adapters);
+  return ops::swiglu_linear(gate_up, weight_, low_rank_);
 }
 
 void Linear::pack(kernels::Element element) {

@@ -26,17 +26,12 @@ class Linear {
   Linear(std::vector<Module> modules, at::Tensor weight)
       : modules_(std::move(modules)), weight_(std::move(weight)) {}
 
-  // Of x [tokens, in] to [tokens, out]; `adapters` are those of the rows of a packed layer. Inputs are not
-  // kept for gradients where they are cheap to make again.
-
-  /// The layer of rms_norm(x).
+  /// x [tokens, in] to [tokens, out]. `adapters` are those of the rows of a packed layer.
+  at::Tensor forward(const at::Tensor& x, const LayerAdapters& adapters) const;
+  /// forward(rms_norm(x)) and forward(swiglu(gate_up)), without keeping the layer's input for gradients.
   at::Tensor forward_normed(const at::Tensor& x, const at::Tensor& norm_weight, double eps,
                             const LayerAdapters& adapters) const;
-  /// residual + the layer of x, or of swiglu(gate_up). A packed layer overwrites the residual.
-  at::Tensor forward_added(const at::Tensor& residual, const at::Tensor& x,
-                           const LayerAdapters& adapters) const;
-  at::Tensor forward_gated_added(const at::Tensor& residual, const at::Tensor& gate_up,
-                                 const LayerAdapters& adapters) const;
+  at::Tensor forward_gated(const at::Tensor& gate_up, const LayerAdapters& adapters) const;
 
   /// Replaces the plain weights by packed ones and lets the plain ones go.
   void pack(kernels::Element element);

@@ -1,5 +1,6 @@
 #include "nereus/model/transformer.h"
 
+#include <ATen/TensorOperators.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/grad_mode.h>
@@ -48,9 +49,9 @@ at::Tensor Transformer::layer_forward(int64_t index, const at::Tensor& x, Attent
   const size_t first = static_cast<size_t>(index) * layer.linears().size();
   const auto eps = config_.norm_eps;
   const at::Tensor qkv = layer.qkv.forward_normed(x, layer.attention_norm, eps, {adapters, first});
-  const at::Tensor middle = layer.o.forward_added(x, attention.attend(index, qkv), {adapters, first + 1});
+  const at::Tensor middle = x + layer.o.forward(attention.attend(index, qkv), {adapters, first + 1});
   const at::Tensor gate_up = layer.gate_up.forward_normed(middle, layer.mlp_norm, eps, {adapters, first + 2});
-  return layer.down.forward_gated_added(middle, gate_up, {adapters, first + 3});
+  return middle + layer.down.forward_gated(gate_up, {adapters, first + 3});
 }
 
 at::Tensor Transformer::recomputed_layer(int64_t index, const at::Tensor& x,

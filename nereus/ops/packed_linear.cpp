@@ -34,8 +34,4 @@ at::Tensor PackedLinear::forward(const at::Tensor& x) const {
   return y;
 }
 
-void PackedLinear::add(const at::Tensor& x, at::Tensor& y) const {
-  weights_.multiply(const_view(x), view(y), 1);
-}
-
 }  // namespace nereus::ops

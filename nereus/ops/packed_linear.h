@@ -36,8 +36,6 @@ class PackedLinear {
 
   /// y [tokens, out] = x [tokens, in] · Wᵀ, fp32 whatever the weights' type.
   at::Tensor forward(const at::Tensor& x) const;
-  /// y += x · Wᵀ.
-  void add(const at::Tensor& x, at::Tensor& y) const;
 
   kernels::Element element() const { return element_; }
   int64_t in() const { return weights_.in(); }

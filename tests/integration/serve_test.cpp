@@ -159,8 +159,13 @@ TEST_F(Serve, EndsWhileRequestsRun) {
 TEST_F(Serve, ASecondSignalEndsAProxyAtOnce) {
   const Server front =
       start("proxy", {"proxy", "--port", "0", "--backend", "http://127.0.0.1:1", "--grace", "600"});
-  test::RawSocket waits(static_cast<uint16_t>(std::stoi(front.port())));
+  const auto port = static_cast<uint16_t>(std::stoi(front.port()));
+  test::RawSocket waits(port), next(port);
   ASSERT_TRUE(waits.send("POST /v1/completions HTTP/1.1\r\nContent-Length: 500\r\n\r\n{"));
+  // Connections are served in the order in which something came: once this is answered, the one before is
+  // read.
+  ASSERT_TRUE(next.send("GET /metrics HTTP/1.1\r\n\r\n"));
+  ASSERT_THAT(next.receive_until("200 OK"), HasSubstr("200 OK"));
   front.process->signal(SIGTERM);
   ASSERT_TRUE(test::eventually([&] { return front.process->out().find("once more") != std::string::npos; }));
   front.process->signal(SIGTERM);
