@@ -15,7 +15,6 @@
 #include "nereus/cli/computing.h"
 #include "nereus/generation/engine.h"
 #include "nereus/ops/product.h"
-#include "nereus/runtime/process.h"
 #include "nereus/train/optimizer.h"
 #include "nereus/train/packing.h"
 
@@ -176,6 +175,5 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (nereus::cli::spin_briefly()) ::execv("/proc/self/exe", argv);  // as nereus starts what computes
-  nereus::runtime::keep_freed_memory();
   return nereus::run(argc, argv);
 }

@@ -9,6 +9,7 @@ find_package(tl-expected REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(OpenSSL REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(JEMALLOC REQUIRED IMPORTED_TARGET jemalloc)
 pkg_check_modules(ICU REQUIRED IMPORTED_TARGET icu-uc icu-i18n)
 # Debian's oneDNN package file asks for OpenCL, which nothing here uses.
 find_library(DNNL_LIBRARY dnnl REQUIRED)

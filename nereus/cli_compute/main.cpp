@@ -2,7 +2,6 @@
 
 #include "nereus/cli/computing.h"
 #include "nereus/cli_compute/commands.h"
-#include "nereus/runtime/process.h"
 
 namespace nereus::cli_compute {
 
@@ -24,7 +23,6 @@ void add_commands(CLI::App& app, const config::Overrides& overrides, cli::Action
 int main(int argc, char** argv) {
   using namespace nereus;
   cli::forget_spinning();
-  runtime::keep_freed_memory();
   return cli::run_main(
       argc, argv, [](const cli::CommandLine& line) { return cli::run(line, cli_compute::add_commands); });
 }
