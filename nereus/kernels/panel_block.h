@@ -13,7 +13,7 @@ namespace nereus::kernels::NEREUS_ISA {
 
 inline constexpr int64_t kPanel = kBlockVectors * kWidth;
 inline constexpr int64_t kLine = 64;         ///< bytes of a cache line
-inline constexpr int64_t kBlockSteps = 128;  ///< steps whose part of a panel stays in the first-level cache
+inline constexpr int64_t kBlockSteps = 288;  ///< at most; their part of a panel, 72 KB, stays in the second-level cache
 
 /// What to fetch from memory while a block is computed, evenly over its steps: fetching all of it at once
 /// would fill the queue that the block's own loads wait in, and fetching nothing would leave memory idle.
@@ -106,8 +106,9 @@ void multiply_panel(const PanelProduct& product, const typename Step::Stored* pa
   const auto* x = static_cast<const typename Step::Input*>(product.x);
   const int64_t blocks = row_blocks(product), share = kRowBytes / (last - first);
   const int64_t all = (product.depth + Step::kDepth - 1) / Step::kDepth;
-  for (int64_t k = 0; k < all; k += kBlockSteps) {
-    const int64_t steps = k + kBlockSteps <= all ? kBlockSteps : all - k;
+  const int64_t parts = (all + kBlockSteps - 1) / kBlockSteps;
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t k = all * part / parts, steps = all * (part + 1) / parts - k;
     const auto* here = panel + k * kRow;
     const char* next = reinterpret_cast<const char*>(here + steps * kRow);
     for (int64_t b = first; b < last; ++b) {
