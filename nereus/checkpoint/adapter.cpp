@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <system_error>
-#include <unordered_map>
 
 #include "nereus/checkpoint/to_dtype.h"
 #include "nereus/formats/json_file.h"
@@ -93,19 +92,6 @@ Status merge_module(const NamedTensor& weight, const Adapter& adapter) {
   at::Tensor merged = weight.tensor.detach();
   // [out, rank] · [rank, in]
   merged.add_(at::matmul(b.detach().to(at::kFloat), a.detach().to(at::kFloat)), adapter.scale());
-  return {};
-}
-
-Status merge_adapter(const std::vector<NamedTensor>& weights, const Adapter& adapter) {
-  std::unordered_map<std::string, at::Tensor> by_name;
-  for (const auto& [name, tensor] : weights) by_name[name] = tensor;
-  for (const auto& [path, pair] : adapter.modules) {
-    const auto found = by_name.find(path + ".weight");
-    if (found == by_name.end()) return fail("adapter module '{}': the model has no such weight", path);
-    if (auto fits = check_factors(path, pair.first, pair.second, found->second); !fits) return fits;
-  }
-  for (const auto& weight : weights)
-    if (auto merged = merge_module(weight, adapter); !merged) return merged;
   return {};
 }
 

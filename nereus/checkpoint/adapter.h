@@ -43,8 +43,4 @@ Result<Adapter> read_adapter(const std::filesystem::path& folder, const spec::Mo
 /// the factors do not fit it.
 Status merge_module(const NamedTensor& weight, const Adapter& adapter);
 
-/// Likewise to all weights of the adapter's modules. An adapter module
-/// without a weight is an error, and then nothing has changed.
-Status merge_adapter(const std::vector<NamedTensor>& weights, const Adapter& adapter);
-
 }  // namespace nereus::checkpoint

@@ -12,8 +12,9 @@
 namespace nereus::kernels::NEREUS_ISA {
 
 inline constexpr int64_t kPanel = kBlockVectors * kWidth;
-inline constexpr int64_t kLine = 64;         ///< bytes of a cache line
-inline constexpr int64_t kBlockSteps = 288;  ///< at most; their part of a panel, 72 KB, stays in the second-level cache
+inline constexpr int64_t kLine = 64;  ///< bytes of a cache line
+/// Most steps of a block: their part of a panel, 72 KB, stays in the second-level cache.
+inline constexpr int64_t kBlockSteps = 288;
 
 /// What to fetch from memory while a block is computed, evenly over its steps: fetching all of it at once
 /// would fill the queue that the block's own loads wait in, and fetching nothing would leave memory idle.

@@ -65,13 +65,13 @@ TEST(WriteAdapter, EqualsPeft) {
   }
 }
 
-TEST(MergeAdapter, EqualsPeft) {
+TEST(MergeModule, EqualsPeft) {
   for (const char* name : {"adapter", "adapter_rslora"}) {
     const auto source = base();
     auto weights = test::read_all(source);
     const auto before = test::read_all(source);
     const auto adapter = value_or_throw(read_adapter(test::golden(name), source.config()));
-    ASSERT_TRUE(merge_adapter(weights, adapter));
+    for (const NamedTensor& weight : weights) ASSERT_TRUE(merge_module(weight, adapter)) << weight.name;
     const auto merged =
         value_or_throw(formats::SafetensorsFile::open(test::golden(name) / "merged.safetensors"));
     size_t compared = 0;
@@ -89,18 +89,20 @@ TEST(MergeAdapter, EqualsPeft) {
   }
 }
 
-TEST(MergeAdapter, AModuleWithoutWeightChangesNothing) {
+TEST(MergeModule, FactorsThatDoNotFitChangeNothing) {
   const auto source = base();
-  auto weights = test::read_all(source);
+  const auto weights = test::read_all(source), before = test::read_all(source);
   auto adapter = value_or_throw(read_adapter(test::golden("adapter"), source.config()));
-  adapter.modules["model.layers.9.mlp.up_proj"] = adapter.modules.at("model.layers.0.mlp.up_proj");
-  EXPECT_THAT(merge_adapter(weights, adapter).error().message,
-              HasSubstr("adapter module 'model.layers.9.mlp.up_proj'"));
-  adapter.modules.erase("model.layers.9.mlp.up_proj");
-  adapter.modules["model.layers.1.mlp.up_proj"].second = at::zeros({3, 4});
-  EXPECT_THAT(merge_adapter(weights, adapter).error().message, HasSubstr("A and B do not fit the weight"));
-  const auto before = test::read_all(source);
-  for (size_t i = 0; i < weights.size(); ++i) EXPECT_TRUE(at::equal(weights[i].tensor, before[i].tensor));
+  const std::string path = "model.layers.1.mlp.up_proj";
+  adapter.modules[path].second = at::zeros({3, 4});
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i].name != path + ".weight") continue;
+    EXPECT_THAT(merge_module(weights[i], adapter).error().message,
+                HasSubstr("adapter module '" + path + "': A and B do not fit the weight"));
+    EXPECT_TRUE(at::equal(weights[i].tensor, before[i].tensor));
+    return;
+  }
+  FAIL() << "no " << path;
 }
 
 /// PEFT's adapter with the tensors renamed or the configuration changed.
