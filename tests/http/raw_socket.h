@@ -17,7 +17,7 @@ namespace nereus::test {
 /// A blocking connection to a port of this machine, for clients that misbehave.
 class RawSocket {
  public:
-  explicit RawSocket(uint16_t port, double seconds = 5) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit RawSocket(uint16_t port, double seconds = 20) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
     timeval limit = {static_cast<time_t>(seconds), 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     sockaddr_in address = {};
@@ -35,6 +35,7 @@ class RawSocket {
   bool send(std::string_view text) {
     while (!text.empty()) {
       const ssize_t sent = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
       if (sent <= 0) return false;
       text.remove_prefix(static_cast<size_t>(sent));
     }
@@ -43,7 +44,9 @@ class RawSocket {
   /// What comes next; "" at the end, or after the time limit.
   std::string receive(size_t most = 65536) {
     std::string text(most, '\0');
-    const ssize_t got = ::recv(fd_, text.data(), text.size(), 0);
+    ssize_t got = 0;
+    do got = ::recv(fd_, text.data(), text.size(), 0);
+    while (got < 0 && errno == EINTR);  // as a process that was stopped for a moment gets
     text.resize(got > 0 ? static_cast<size_t>(got) : 0);
     return text;
   }

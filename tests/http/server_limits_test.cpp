@@ -107,18 +107,18 @@ TEST_F(ServerLimitsTest, AHeadThatDripsIsGivenUp) {
   const SteadyClock clock;
   const double begin = clock.now();
   EXPECT_THAT(drip("GET / HTTP/1.1\r\nX: " + std::string(1000, 'a'), 1, 10), StartsWith("HTTP/1.1 408"));
-  EXPECT_LT(clock.now() - begin, 3);
+  EXPECT_LT(clock.now() - begin, 8);
 }
 
 TEST_F(ServerLimitsTest, ABodyThatDripsIsGivenUpAndASlowOneIsNot) {
-  start({.body_seconds = 0.3, .min_body_rate = 1000});
+  start({.body_seconds = 1, .min_body_rate = 1000});
   const SteadyClock clock;
   const double begin = clock.now();
   const std::string head = "POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: ";
   EXPECT_THAT(drip(head + "900\r\n\r\n" + std::string(900, 'a'), 1, 10), StartsWith("HTTP/1.1 408"));
-  EXPECT_LT(clock.now() - begin, 4);
+  EXPECT_LT(clock.now() - begin, 10);  // of the 18 that it would take
   // Longer than body_seconds, at a rate that will do.
-  EXPECT_THAT(drip(head + "8000\r\n\r\n" + std::string(8000, 'a'), 250, 10), EndsWith("8000 bytes"));
+  EXPECT_THAT(drip(head + "8000\r\n\r\n" + std::string(8000, 'a'), 100, 10), EndsWith("8000 bytes"));
 }
 
 TEST_F(ServerLimitsTest, ThousandsOfIdleConnectionsWhileOthersAreServed) {
@@ -139,7 +139,7 @@ TEST_F(ServerLimitsTest, ThousandsOfIdleConnectionsWhileOthersAreServed) {
   const double begin = clock.now();
   for (int i = 0; i < 20; ++i)
     EXPECT_THAT(ask("GET /a HTTP/1.1\r\nConnection: close\r\n\r\n"), StartsWith("HTTP/1.1 200"));
-  EXPECT_LT(clock.now() - begin, 2);
+  EXPECT_LT(clock.now() - begin, 5);
   EXPECT_GE(server_->server().stats().connections, kClients);
 }
 

@@ -21,7 +21,7 @@ bool slow = false;
 extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** found) {
   if (name != nullptr && std::string_view(name).ends_with(".slow")) {
     std::unique_lock lock(mutex);
-    changed.wait_for(lock, std::chrono::seconds(3), [] { return !slow; });
+    changed.wait_for(lock, std::chrono::seconds(20), [] { return !slow; });
     return EAI_AGAIN;
   }
   static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));

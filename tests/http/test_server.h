@@ -55,10 +55,10 @@ inline http::Request post(std::string target, std::string body) {
   return {"POST", std::move(target), {}, std::move(body)};
 }
 
-/// Waits, at most 5 s, until it holds.
+/// Waits, at most 20 s and more, until it holds.
 template <class Condition>
 bool eventually(Condition condition) {
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 4000; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }

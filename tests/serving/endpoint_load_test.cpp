@@ -41,22 +41,24 @@ TEST_F(EndpointTest, Fault44_AnEngineThatKeepsFailingSaysSo) {
 
 TEST_F(EndpointTest, AClientThatLeavesEndsItsRequestWithinAStep) {
   start();
-  script_->step_seconds = 0.1;
-  int before = 0;
+  script_->step_seconds = 0.002;
+  std::unique_lock held(script_->gate, std::defer_lock);
   {
     test::RawSocket socket(server_->port());
     const std::string body = R"({"prompt": [1], "max_tokens": 100000, "stream": true})";
     ASSERT_TRUE(socket.send(
         fmt::format("POST /v1/completions HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", body.size(), body)));
     socket.receive_until("data:");
-    before = steps();
+    held.lock();
   }
-  EXPECT_TRUE(eventually([&] {
-    const std::lock_guard lock(script_->mutex);
-    return script_->cancelled == 1;
-  }));
-  EXPECT_LE(steps(), before + 1);  // the one that ran, perhaps one that began
+  // It is seen to have left while the step runs, not by a token that cannot be written.
+  ASSERT_TRUE(eventually([&] { return server_->stats().connections == 0; }));
+  const int before = steps();
+  held.unlock();
   EXPECT_TRUE(eventually([&] { return engine_->stats().cancelled == 1 && engine_->stats().running == 0; }));
+  EXPECT_LE(steps(), before + 1);  // perhaps one was about to begin
+  const std::lock_guard lock(script_->mutex);
+  EXPECT_EQ(script_->cancelled, 1);
 }
 
 /// A request whose client takes no more than the answer's head.
@@ -130,7 +132,11 @@ TEST_F(EndpointTest, RequestsBeyondTheLimitAreTurnedAway) {
 // Deadlock when pausing with many requests outstanding: pause works under full load [verl 7990].
 TEST_F(EndpointTest, Fault6_PausesAndResumesUnderLoad) {
   start();
-  script_->step_seconds = 0.001;
+  const auto pace = [&](double seconds) {
+    const std::lock_guard lock(script_->mutex);
+    script_->step_seconds = seconds;
+  };
+  pace(0.05);  // all have come before the first ends
   std::vector<std::jthread> asking;
   std::atomic<int> whole = 0, aborted = 0;
   const auto ask_many = [&](int count) {
@@ -150,14 +156,17 @@ TEST_F(EndpointTest, Fault6_PausesAndResumesUnderLoad) {
   EXPECT_EQ(engine_->stats().running, 24U);
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   EXPECT_EQ(steps(), paused_at);
+  pace(0.001);
   ASSERT_EQ(ask(post("/resume", "")).status, 200);
   asking.clear();
   EXPECT_EQ(whole, 24);
+  pace(0.05);
   ask_many(8);
   ASSERT_TRUE(eventually([&] { return engine_->stats().running == 8; }));
   ASSERT_EQ(ask(post("/pause?mode=abort", "")).status, 200);
   asking.clear();
   EXPECT_EQ(aborted, 8);  // with the tokens that they had
+  pace(0.001);
   ASSERT_EQ(ask(post("/resume", "")).status, 200);
   ask_many(8);
   ASSERT_TRUE(eventually([&] { return engine_->stats().running > 0; }));

@@ -26,6 +26,7 @@ class FakeGenerator final : public rollout::Generator {
     int submitted = 0, cancelled = 0, steps = 0;
     std::vector<rollout::Request> requests;
     double step_seconds = 0;
+    std::mutex gate;            ///< a step ends when it can be had: a test that holds it holds the step
     int64_t cached_tokens = 0;  ///< of each prompt, as a prefix cache would say
   };
   explicit FakeGenerator(std::shared_ptr<Script> script) : script_(std::move(script)) {}
@@ -77,6 +78,7 @@ class FakeGenerator final : public rollout::Generator {
       seconds = script_->step_seconds;
     }
     if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    const std::lock_guard held(script_->gate);
     std::vector<rollout::Group> finished;
     for (auto at = active_.begin(); at != active_.end();) {
       const std::string& policy = at->second.request.policy;
