@@ -49,6 +49,13 @@ void add_engine(CLI::App& serve, Options& options) {
           "that requests that come together begin together; 0: not at all")
       ->check(CLI::Range(0.0, 60e3))
       ->capture_default_str();
+  serve
+      .add_option(
+          "--prefill-tokens", command.prefill_tokens,
+          "Prompt tokens of a step. A longer prompt is computed in several, and answers under way get "
+          "a token in each: fewer make streams smoother, more serve more")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   serve.add_option("--kv-memory-mb", command.kv_memory_mb, "Memory for keys and values, in MiB")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -109,12 +109,12 @@ Result<std::vector<Draw>> Engine::State::compute(Schedule schedule) {
     for (size_t i = 0; i < schedule.runs.size(); ++i) {
       const Run& run = schedule.runs[i];
       const at::Tensor last = hidden.narrow(0, attention.last_rows()[i], 1);
+      const int64_t end = run.first + run.rows;
       if (run.sequence) {
-        run.sequence->cached = run.first + run.rows;
-        draws.push_back({run.sequence, add_row(last, run.group), {}});
+        run.sequence->cached = end;
+        if (end == run.sequence->tokens()) draws.push_back({run.sequence, add_row(last, run.group), {}});
       } else {
-        run.group->prompt_computed = true;
-        run.group->last_hidden = last.clone();
+        if (end == run.group->prompt_tokens()) run.group->last_hidden = last.clone();
         prefilled += run.rows;
       }
     }
@@ -124,6 +124,7 @@ Result<std::vector<Draw>> Engine::State::compute(Schedule schedule) {
     if (!prompt_row.contains(group)) prompt_row[group] = add_row(group->last_hidden, group);
     draws.push_back({sequence, prompt_row[group], {}});
   }
+  if (draws.empty()) return draws;
   const at::Tensor probabilities = distributions(hidden_rows, groups);
   // One logit that is not finite makes its whole row NaN; sampling from that would draw token 0 for ever.
   for (size_t row = 0; row < groups.size(); ++row)

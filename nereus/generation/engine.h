@@ -13,7 +13,7 @@ struct EngineOptions {
   int64_t max_running = 64;       ///< sequences that decode at once
   int64_t kv_bytes = 1LL << 30;   ///< memory of the KV pool; taken as it is needed, never more than useful
   int64_t block_tokens = 16;      ///< tokens a KV block
-  int64_t prefill_tokens = 2048;  ///< prompt tokens computed in one step
+  int64_t prefill_tokens = 2048;  ///< prompt tokens computed in one step; a longer prompt takes several
   int64_t max_context = 0;        ///< longest prompt with its completion; 0: the model's
   kernels::Element kv_element = kernels::Element::f32;
   /// Full blocks of prompts and answers stay in the pool while there is room, for prompts that begin alike.

@@ -37,7 +37,7 @@ bool Scheduler::reclaim_prompt(const GroupState* keep) {
   for (auto group = groups_.rbegin(); group != groups_.rend(); ++group) {
     if (&*group == keep || group->running > 0 || group->prompt_blocks.empty()) continue;
     pool_.give_back(group->prompt_blocks);
-    group->prompt_computed = false;
+    group->prompt_cached = 0;
     return true;
   }
   return false;
@@ -71,78 +71,99 @@ void Scheduler::schedule_running(Schedule& schedule) {
       preempt(last);
       if (itself) return;  // nothing stood behind it
     }
-    schedule.runs.push_back(
-        {sequence.group, &sequence, sequence.cached, sequence.tokens() - sequence.cached});
+    run_sequence(sequence, schedule);
   }
 }
 
-/// Whether there is room for the group's next completion, and for its prompt from token `known` on. Gives up
-/// idle prompts to make some.
-bool Scheduler::fits(const GroupState& group, int64_t known, int64_t prefill) {
-  const int64_t own = group.waiting.front().tokens();
-  const int64_t own_blocks = blocks_for(group.waiting.front().lead + own + 1);
-  if (prefill > 0 && prefill + group.prompt_tokens() - known + own > options_.prefill_tokens) return false;
-  const int64_t prompt_blocks =
-      blocks_for(group.prompt_tokens()) - static_cast<int64_t>(group.prompt_blocks.size());
+/// As many of its tokens that are not in the cache as this step still takes; a single one always.
+void Scheduler::run_sequence(Sequence& sequence, Schedule& schedule) {
+  int64_t rows = sequence.tokens() - sequence.cached;
+  if (rows > 1) {
+    rows = std::min(rows, prefill_left_);
+    prefill_left_ -= rows;
+  }
+  if (rows > 0) schedule.runs.push_back({sequence.group, &sequence, sequence.cached, rows});
+}
+
+/// Whether there is room for the group's next completion and what its prompt lacks. Gives up idle prompts to
+/// make some.
+bool Scheduler::fits(const GroupState& group) {
+  const Sequence& next = group.waiting.front();
+  const int64_t rows = group.prompt_tokens() - group.prompt_cached + next.tokens();
+  if (rows > prefill_left_ && prefill_left_ < options_.prefill_tokens) return false;
   // Its next token and one more for each that runs, lest it is preempted at once.
-  const int64_t needed = prompt_blocks + own_blocks;
+  const int64_t needed = blocks_for(group.prompt_tokens()) -
+                         static_cast<int64_t>(group.prompt_blocks.size()) +
+                         blocks_for(next.lead + next.tokens() + 1);
   const int64_t reserve = running_.empty() ? 0 : running();
   while (pool_.free() < needed + reserve)
     if (!reclaim_prompt(&group)) return false;
   return true;
 }
 
-/// Takes the prompt's blocks and runs it from token `known` on.
-void Scheduler::begin_prompt(GroupState& group, int64_t known, Schedule& schedule) {
-  const auto& prompt = group.request.prompt;
+/// Takes the prompt's blocks behind those of its known prefix.
+void Scheduler::begin_prompt(GroupState& group) {
   pool_.take(blocks_for(group.prompt_tokens()) - static_cast<int64_t>(group.prompt_blocks.size()),
              group.prompt_blocks);
-  schedule.runs.push_back({&group, nullptr, known, group.prompt_tokens() - known});
   if (!options_.prefix_cache) return;
-  // A step stores keys and values before it reads them, so another prompt may share them in this very step.
-  pool_.keep(group.policy.serial, prompt, group.prompt_blocks);
   prefix_queries_ += group.prompt_tokens();
-  prefix_hits_ += known;
-  if (!group.cached_tokens) group.cached_tokens = known;
+  prefix_hits_ += group.prompt_cached;
+  if (!group.cached_tokens) group.cached_tokens = group.prompt_cached;
+}
+
+/// As much of the prompt as this step still takes; whether that is all.
+bool Scheduler::run_prompt(GroupState& group, Schedule& schedule) {
+  const auto& prompt = group.request.prompt;
+  const int64_t rows = std::min(group.prompt_tokens() - group.prompt_cached, prefill_left_);
+  if (rows > 0) schedule.runs.push_back({&group, nullptr, group.prompt_cached, rows});
+  prefill_left_ -= rows;
+  group.prompt_cached += rows;
+  // A step stores keys and values before it reads them, so another prompt may share them in this very step.
+  if (options_.prefix_cache)
+    pool_.keep(group.policy.serial, std::span(prompt).first(static_cast<size_t>(group.prompt_cached)),
+               group.prompt_blocks);
+  return group.prompt_cached == group.prompt_tokens();
 }
 
 /// Admits one completion of the group; false where it has to wait.
-bool Scheduler::admit_next(GroupState& group, int64_t& prefill, Schedule& schedule) {
-  const bool needs_prompt = group.prompt_blocks.empty();
-  int64_t known = needs_prompt ? 0 : group.prompt_tokens();
-  if (needs_prompt && options_.prefix_cache) {
+bool Scheduler::admit_next(GroupState& group, Schedule& schedule) {
+  const bool begins = group.prompt_blocks.empty();
+  if (begins && options_.prefix_cache) {
     // The last token is always computed: the first answer is drawn from its row.
     group.prompt_blocks = pool_.take_prefix(
         group.policy.serial, std::span(group.request.prompt).first(group.request.prompt.size() - 1));
-    known = static_cast<int64_t>(group.prompt_blocks.size()) * options_.block_tokens;
+    group.prompt_cached = static_cast<int64_t>(group.prompt_blocks.size()) * options_.block_tokens;
   }
-  if (!fits(group, known, prefill)) {
-    if (needs_prompt) pool_.give_back(group.prompt_blocks);
+  if (!fits(group)) {
+    if (begins) {
+      pool_.give_back(group.prompt_blocks);
+      group.prompt_cached = 0;
+    }
     return false;
   }
-  if (needs_prompt) begin_prompt(group, known, schedule);
+  if (begins) begin_prompt(group);
+  if (group.prompt_cached < group.prompt_tokens() && !run_prompt(group, schedule)) return false;
   Sequence& sequence = running_.emplace_back(std::move(group.waiting.front()));
   group.waiting.pop_front();
   ++group.running;
-  prefill += group.prompt_tokens() - known + sequence.tokens();
   take_blocks(sequence);
   if (sequence.tokens() == 0)
     schedule.fresh.push_back(&sequence);
   else
-    schedule.runs.push_back({&group, &sequence, 0, sequence.tokens()});
+    run_sequence(sequence, schedule);
   return true;
 }
 
 void Scheduler::admit(Schedule& schedule) {
-  int64_t prefill = 0;
   for (GroupState& group : groups_)
     while (!group.waiting.empty()) {
-      if (running() >= options_.max_running || !admit_next(group, prefill, schedule)) return;
+      if (running() >= options_.max_running || !admit_next(group, schedule)) return;
     }
 }
 
 Schedule Scheduler::next() {
   Schedule schedule;
+  prefill_left_ = options_.prefill_tokens;
   schedule_running(schedule);
   admit(schedule);
   return schedule;
@@ -195,7 +216,7 @@ void Scheduler::change_policy(uint64_t serial, const Policy& policy) {
   for (GroupState& group : groups_) {
     if (group.policy.serial != serial) continue;
     pool_.give_back(group.prompt_blocks);
-    group.prompt_computed = false;
+    group.prompt_cached = 0;
     group.policy = policy;
   }
 }

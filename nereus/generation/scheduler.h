@@ -8,8 +8,8 @@
 
 namespace nereus::generation {
 
-/// Rows to compute in a step: the prompt of a group (sequence null), or the tokens of a sequence that are not
-/// in the cache yet (one while it decodes, all of them after a preemption).
+/// Rows to compute in a step, of a group's prompt (sequence null) or of a sequence: tokens that are not in
+/// the cache yet, or the first of them where one step does not take all.
 struct Run {
   GroupState* group = nullptr;
   Sequence* sequence = nullptr;
@@ -22,14 +22,16 @@ struct Schedule {
 };
 
 struct SchedulerOptions {
-  int64_t max_running = 64, block_tokens = 16, prefill_tokens = 2048;
+  int64_t max_running = 64, block_tokens = 16;
+  int64_t prefill_tokens = 2048;  ///< tokens a step besides the newest one of each running sequence
   bool prefix_cache = false;
 };
 
 /// Decides what runs: admits in the order of arrival while blocks are free, and when they run out gives up
 /// idle prompts first, then the sequence admitted last, which is computed again later. With a prefix cache a
 /// prompt's full blocks are found by later prompts, and by those that begin in the same step; those of an
-/// answer once it is kept. Not thread-safe.
+/// answer once it is kept. What is longer than a step takes is computed in several, those that run meanwhile
+/// going on; shorter ones are not divided. Not thread-safe.
 class Scheduler {
  public:
   Scheduler(SchedulerOptions options, int64_t total_blocks)
@@ -78,15 +80,18 @@ class Scheduler {
   void preempt(Sequence& sequence);
   void schedule_running(Schedule& schedule);
   void admit(Schedule& schedule);
-  bool admit_next(GroupState& group, int64_t& prefill, Schedule& schedule);
-  bool fits(const GroupState& group, int64_t known, int64_t prefill);
-  void begin_prompt(GroupState& group, int64_t known, Schedule& schedule);
+  bool admit_next(GroupState& group, Schedule& schedule);
+  bool fits(const GroupState& group);
+  void begin_prompt(GroupState& group);
+  bool run_prompt(GroupState& group, Schedule& schedule);
+  void run_sequence(Sequence& sequence, Schedule& schedule);
   std::list<Sequence>::iterator place(Sequence& sequence);
 
   SchedulerOptions options_;
   BlockPool pool_;
   std::list<GroupState> groups_;  ///< by arrival
   std::list<Sequence> running_;   ///< by admission
+  int64_t prefill_left_ = 0;      ///< in this step
   int64_t preemptions_ = 0, prefix_queries_ = 0, prefix_hits_ = 0;
 };
 

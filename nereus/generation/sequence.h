@@ -42,8 +42,8 @@ struct GroupState {
   rollout::TokenCallback on_token;
   Policy policy;
   std::vector<int64_t> prompt_blocks;  ///< empty where the prompt is not in the cache
-  bool prompt_computed = false;        ///< the blocks hold the prompt's keys and values
-  at::Tensor last_hidden;              ///< [1, hidden] of the prompt's last token: first tokens come from it
+  int64_t prompt_cached = 0;  ///< tokens of the prompt whose keys and values the blocks hold after this step
+  at::Tensor last_hidden;     ///< [1, hidden] of the prompt's last token: first tokens come from it
   std::optional<int64_t> cached_tokens;  ///< of the prompt, found in the prefix cache when it first ran
   std::deque<Sequence> waiting;
   int64_t running = 0;

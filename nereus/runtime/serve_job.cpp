@@ -29,6 +29,7 @@ SamplerOptions sampler_options(const ServeCommand& command) {
   options.model = command.model;
   options.dtype = command.bf16 ? kernels::Element::bf16 : kernels::Element::f32;
   options.engine.max_running = command.max_running;
+  options.engine.prefill_tokens = command.prefill_tokens;
   options.engine.kv_bytes = command.kv_memory_mb << 20;
   options.engine.kv_element = options.dtype;
   options.engine.prefix_cache = command.prefix_cache;

@@ -54,7 +54,8 @@ TEST(Engine, TokensDoNotDependOnBatchPoolOrOrder) {
   for (const EngineOptions& options :
        {EngineOptions{.max_running = 1}, EngineOptions{.max_running = 4, .block_tokens = 4},
         EngineOptions{.kv_bytes = 16 * kTinyBlockBytes, .block_tokens = 4},
-        EngineOptions{.prefill_tokens = 1}}) {
+        EngineOptions{.prefill_tokens = 1}, EngineOptions{.prefill_tokens = 5},
+        EngineOptions{.kv_bytes = 16 * kTinyBlockBytes, .block_tokens = 4, .prefill_tokens = 7}}) {
     const auto groups = generate(packed, several(), options);
     for (size_t g = 0; g < groups.size(); ++g)
       for (size_t i = 0; i < groups[g].completions.size(); ++i)
@@ -64,6 +65,32 @@ TEST(Engine, TokensDoNotDependOnBatchPoolOrOrder) {
   auto reversed = several();
   std::reverse(reversed.begin(), reversed.end());
   EXPECT_EQ(generate(packed, reversed)[2].completions[4].tokens, expected[0].completions[4].tokens);
+}
+
+TEST(Engine, ALongPromptHoldsNobodyUp) {
+  const model::Transformer packed = tiny().packed(kernels::Element::f32);
+  rollout::Tokens prompt;
+  for (int32_t i = 0; i < 60; ++i) prompt.push_back(7 * i % 160);
+  const auto expected = generate(packed, {request(2, prompt, 2)});
+  Engine engine(packed, {.prefill_tokens = 8});
+  int64_t seen = 0;
+  value_or_throw(engine.submit(request(1, {2, 7}, 1, 30), [&](uint64_t, uint32_t, int32_t, float) {
+    ++seen;
+    return true;
+  }));
+  value_or_throw(engine.step());
+  value_or_throw(engine.submit(request(2, prompt, 2)));
+  for (int64_t step = 1; step <= 8; ++step) {
+    EXPECT_EQ(engine.stats().running, 1);
+    EXPECT_EQ(engine.stats().prefill_tokens, 2 + 8 * (step - 1));
+    value_or_throw(engine.step());
+    EXPECT_EQ(seen, 1 + step);
+  }
+  EXPECT_EQ(engine.stats().running, 3);
+  for (const auto& group : run_out(engine)) {
+    if (group.prompt_id != 2) continue;
+    for (size_t i = 0; i < 2; ++i) EXPECT_EQ(group.completions[i].tokens, expected[0].completions[i].tokens);
+  }
 }
 
 TEST(Engine, SmallPoolPreemptsAndStillFinishes) {

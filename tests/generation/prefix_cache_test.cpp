@@ -47,6 +47,7 @@ class PrefixCache : public ::testing::Test {
     EXPECT_EQ(group.cached_tokens, 0);
     return group;
   }
+  void answers_stay_true(int64_t prefill_tokens) const;
   const model::Transformer packed_ = tiny().packed(kernels::Element::f32);
 };
 
@@ -228,8 +229,14 @@ TEST_F(PrefixCache, APolicyThatIsReplacedWhileItAnswersKeepsItsBlocks) {
 // Conversations that grow, in a pool that holds few of them: blocks are given up and sequences preempted,
 // some clients leave, and every answer is that of a cold start.
 TEST_F(PrefixCache, AnswersStayTrueUnderPressure) {
+  for (const int64_t prefill_tokens : {2048, 7}) answers_stay_true(prefill_tokens);
+}
+
+void PrefixCache::answers_stay_true(int64_t prefill_tokens) const {
   RandomStream random(3, 0);
-  Engine engine(packed_, cached(40));
+  EngineOptions options = cached(40);
+  options.prefill_tokens = prefill_tokens;
+  Engine engine(packed_, options);
   std::vector<rollout::Tokens> conversations(6);
   std::map<uint64_t, rollout::Request> asked;
   uint64_t id = 0;

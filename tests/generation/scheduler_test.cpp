@@ -19,16 +19,15 @@ int64_t run(Scheduler& scheduler, const Schedule& schedule, int64_t max_tokens) 
   std::vector<Sequence*> drawn = schedule.fresh;
   for (const generation::Run& r : schedule.runs) {
     rows += r.rows;
-    if (r.sequence) {
-      r.sequence->cached = r.first + r.rows;
-      EXPECT_LE(r.sequence->tokens(), static_cast<int64_t>(r.sequence->blocks.size()) * 4);
-      drawn.push_back(r.sequence);
-    } else {
-      r.group->prompt_computed = true;
-    }
+    EXPECT_GT(r.rows, 0);
+    if (!r.sequence) continue;
+    EXPECT_EQ(r.first, r.sequence->cached);
+    r.sequence->cached += r.rows;
+    EXPECT_LE(r.sequence->tokens(), static_cast<int64_t>(r.sequence->blocks.size()) * 4);
+    if (r.sequence->cached == r.sequence->tokens()) drawn.push_back(r.sequence);
   }
   for (Sequence* s : drawn) {
-    EXPECT_TRUE(s->group->prompt_computed);
+    EXPECT_EQ(s->group->prompt_cached, s->group->prompt_tokens());
     s->completion.tokens.push_back(7);
     if (s->tokens() >= max_tokens) scheduler.finish(*s);
   }
@@ -69,8 +68,15 @@ TEST(Scheduler, NeverRunsMoreThanAllowed) {
 
 TEST(Scheduler, PreemptsTheLastAndFinishesAllWithFewBlocks) {
   // A prompt takes 3 blocks and an answer of 16 tokens 4: the pool holds barely more than one of them.
-  for (int64_t blocks : {7, 8, 11, 20}) {
-    Scheduler scheduler({.max_running = 8, .block_tokens = 4, .prefill_tokens = 100}, blocks);
+  for (const auto& [blocks, prefill] : {std::pair<int64_t, int64_t>{7, 100},
+                                        {8, 100},
+                                        {11, 100},
+                                        {20, 100},
+                                        {7, 1},
+                                        {8, 3},
+                                        {11, 7},
+                                        {20, 12}}) {
+    Scheduler scheduler({.max_running = 8, .block_tokens = 4, .prefill_tokens = prefill}, blocks);
     for (uint64_t id = 0; id < 4; ++id) scheduler.add(request(id, 10, 3), {});
     std::vector<rollout::Group> done;
     int steps = 0;
@@ -113,6 +119,49 @@ TEST(Scheduler, PromptsBeyondTheBudgetWaitForTheNextStep) {
   for (uint64_t id = 0; id < 3; ++id) scheduler.add(request(id, 12, 1), {});
   EXPECT_EQ(run(scheduler, scheduler.next(), 10), 24);
   EXPECT_EQ(run(scheduler, scheduler.next(), 10), 2 + 12);
+}
+
+TEST(Scheduler, ALongPromptIsComputedInPiecesWhileOthersGoOn) {
+  Scheduler scheduler({.max_running = 8, .block_tokens = 4, .prefill_tokens = 25}, 100);
+  scheduler.add(request(1, 10, 2), {});
+  run(scheduler, scheduler.next(), 20);
+  scheduler.add(request(2, 60, 2), {});
+  scheduler.add(request(3, 4, 1), {});
+  for (const int64_t piece : {25, 25}) {
+    const Schedule schedule = scheduler.next();
+    EXPECT_TRUE(schedule.fresh.empty());
+    EXPECT_EQ(run(scheduler, schedule, 20), 2 + piece);
+  }
+  // The rest has room for the short prompt beside it.
+  const Schedule schedule = scheduler.next();
+  EXPECT_EQ(schedule.fresh.size(), 3U);
+  EXPECT_EQ(run(scheduler, schedule, 20), 2 + 10 + 4);
+  EXPECT_EQ(run(scheduler, scheduler.next(), 20), 2 + 3);
+}
+
+TEST(Scheduler, PiecesOfALongPromptAreKnownToOthersOnceTheyAreComputed) {
+  Scheduler scheduler({.max_running = 8, .block_tokens = 4, .prefill_tokens = 10, .prefix_cache = true}, 100);
+  scheduler.add(request(1, 22, 1), {});
+  EXPECT_EQ(run(scheduler, scheduler.next(), 10), 10);
+  scheduler.cancel(1);
+  scheduler.take_finished();
+  scheduler.add(request(2, 22, 1), {});
+  // Two whole blocks of the ten tokens are found.
+  EXPECT_EQ(run(scheduler, scheduler.next(), 10), 10);
+  EXPECT_EQ(scheduler.prefix_hits(), 8);
+  EXPECT_EQ(run(scheduler, scheduler.next(), 10), 4);
+  EXPECT_EQ(scheduler.running(), 1);
+}
+
+TEST(Scheduler, ALongAnswerIsComputedAgainInPieces) {
+  Scheduler scheduler({.max_running = 2, .block_tokens = 4, .prefill_tokens = 10}, 100);
+  scheduler.add(request(1, 8, 1), {}, {.version = 1, .adapter = nullptr, .serial = 1});
+  scheduler.add(request(2, 2, 1), {}, {.version = 1, .adapter = nullptr, .serial = 2});
+  for (int step = 0; step < 25; ++step) run(scheduler, scheduler.next(), 100);
+  scheduler.change_policy(1, {.version = 2, .adapter = nullptr, .serial = 3});
+  // The prompt, and 2, 10, 10 and 3 of its 25 tokens; the other goes on with one token each time.
+  for (const int64_t piece : {8 + 2, 10, 10, 3}) EXPECT_EQ(run(scheduler, scheduler.next(), 100), 1 + piece);
+  EXPECT_EQ(run(scheduler, scheduler.next(), 100), 1 + 1);
 }
 
 TEST(Scheduler, PrefixesThatAreKnownTakeNoRoomInAStep) {

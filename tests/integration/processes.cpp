@@ -50,8 +50,9 @@ Processes::Server Processes::start(const std::string& name, const std::vector<st
 }
 
 Processes::Server Processes::serve(const std::string& name, const std::string& port) const {
-  return start(
-      name, {"serve", (scratch_.path() / "tiny").string(), "--port", port, "--threads", "1", "--grace", "2"});
+  // Most prompts take more than one step.
+  return start(name, {"serve", (scratch_.path() / "tiny").string(), "--port", port, "--threads", "1",
+                      "--grace", "2", "--prefill-tokens", "8"});
 }
 
 Processes::Server Processes::proxy(const std::vector<const Server*>& servers, const std::string& port) const {
