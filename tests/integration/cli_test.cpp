@@ -65,6 +65,12 @@ TEST(CliThreads, SpinBrieflyUnlessTheUserSaysHowLong) {
   EXPECT_EQ(last_count("OMP_WAIT_POLICY=passive"), "GOMP_SPINCOUNT = '0'");
 }
 
+TEST_F(Cli, WhatIsInstalledComputes) {
+  const std::string prefix = folder() + "/installed";
+  output_of("cmake --install " NEREUS_BINARY_DIR " --prefix " + prefix);
+  EXPECT_THAT(output_of("cd / && " + prefix + "/bin/nereus generate --help"), HasSubstr("--max-new-tokens"));
+}
+
 #ifndef __SANITIZE_ADDRESS__
 // With glibc's allocator a run's memory grew from step to step.
 TEST(CliMemory, ProgramsThatComputeRunOnJemallocAsItIsSet) {
