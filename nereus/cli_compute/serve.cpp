@@ -53,7 +53,7 @@ void add_engine(CLI::App& serve, Options& options) {
       .add_option(
           "--prefill-tokens", command.prefill_tokens,
           "Prompt tokens of a step. A longer prompt is computed in several, and answers under way get "
-          "a token in each: fewer make streams smoother, more serve more")
+          "a token in each: fewer make streams smoother, more take fewer steps")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   serve.add_option("--kv-memory-mb", command.kv_memory_mb, "Memory for keys and values, in MiB")

@@ -22,7 +22,7 @@ struct ServeCommand {
   int64_t max_requests = 1024;  ///< that run or wait; more get 429
   int64_t max_running = 64;     ///< completions that decode at once
   double burst_ms = 5;  ///< an idle server waits a fifth of it for one more request, and so long in all
-  int64_t prefill_tokens = 2048;  ///< prompt tokens of a step; a longer prompt takes several
+  int64_t prefill_tokens = 512;  ///< prompt tokens of a step; a longer prompt takes several
   int64_t kv_memory_mb = 1024;
   bool prefix_cache = true;  ///< prompts that begin alike, or go on from an answer, share keys and values
   bool bf16 = false;
