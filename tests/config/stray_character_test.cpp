@@ -25,6 +25,18 @@ TEST(StrayCharacter, IsFoundOutsideQuotesAndComments) {
       {"# é\n\n[\x01]\n", 3},
       {"a = \"\"\"\n\n\"\"\"\x7f", 3},
       {"a = \"open\né\n", 2},
+      {"a = 0_\"\"\"é\n", 1},  // no string in the midst of a number
+      {"a = \"\"\"b\"\"\"\"é\n", 1},
+      {"a = '''b'''''\n'é' = '''''''\n# é", 0},
+      {"a = \"\"\"b\\\n  \n é\"\"\"\n", 3},
+      {"a = \"b\\é\"\n", 1},
+      {"a = \"\"\"b\\\n  c é\\\\é\"\"\"\n", 0},
+      {"a = [1, 2.\"é\"]\n", 1},
+      {"a = [\n1{\"é\"}]\n", 2},
+      {"a = 1=\"é\"\n", 1},
+      {"a = {b = [1], c = x'é'}\n", 1},
+      {"a = [{b.'é' = 1, c.'é' = ''},\n {\"é\" = 1}]\n\"é\".'é' = 1\n", 0},
+      {"a = [\n  \"é\", # é\n 'é'\n]\nb.\"é\" = {\"é\" = 'é', \"ö\" = \t\"ü\"}\r\n[\"é\"]\n", 0},
       {std::string("a\0", 2), 1},
   };
   for (const auto& c : cases) EXPECT_EQ(line_of_stray_character(c.text), c.line) << c.text;

@@ -68,6 +68,7 @@ nereus::Status write_all(const std::filesystem::path& root) {
        "[[machine]]\ndevice = \"x\"\nmemory_gb = 1\ntflops_bf16 = 2\nmemory_gb_s = 3\nlink_gb_s = "
        "4\nhost_gb_s = 5\n"
        "context_gb = 0.1\n"},
+      {"toml/letters", "a = \"\"\"b\\\n c é\"\"\"\nb.\"é\" = [1, 'é', {\"é\" = 0x1}] # é\nc = '''é\n'''\n"},
       {"json/values", R"([1, -2.5e3, true, null, "x\n\u00e9", {"a": []}])"},
   };
   for (const auto& [name, bytes] : seeds) {
