@@ -69,6 +69,9 @@ nereus::Status write_all(const std::filesystem::path& root) {
        "4\nhost_gb_s = 5\n"
        "context_gb = 0.1\n"},
       {"toml/letters", "a = \"\"\"b\\\n c é\"\"\"\nb.\"é\" = [1, 'é', {\"é\" = 0x1}] # é\nc = '''é\n'''\n"},
+      // What toml++ 3.3 must not be given.
+      {"toml/midst", "s = 0_\"\"\"é\n"},
+      {"toml/skipped", "s = \"\"\"b\\\n é\"\"\"\n"},
       {"json/values", R"([1, -2.5e3, true, null, "x\n\u00e9", {"a": []}])"},
   };
   for (const auto& [name, bytes] : seeds) {

@@ -153,6 +153,22 @@ TEST(Scheduler, PiecesOfALongPromptAreKnownToOthersOnceTheyAreComputed) {
   EXPECT_EQ(scheduler.running(), 1);
 }
 
+TEST(Scheduler, APromptOfWhichAPieceIsComputedBeginsAnewUnderAnotherPolicy) {
+  for (const bool prefix_cache : {false, true}) {
+    Scheduler scheduler(
+        {.max_running = 8, .block_tokens = 4, .prefill_tokens = 10, .prefix_cache = prefix_cache}, 100);
+    scheduler.add(request(1, 22, 1), {}, {.version = 1, .adapter = nullptr, .serial = 1});
+    run(scheduler, scheduler.next(), 10);
+    scheduler.change_policy(1, {.version = 2, .adapter = nullptr, .serial = 2});
+    const Schedule schedule = scheduler.next();
+    ASSERT_EQ(schedule.runs.size(), 1U);
+    EXPECT_EQ(schedule.runs[0].first, 0);
+    EXPECT_EQ(schedule.runs[0].group->policy.version, 2);
+    for (const int64_t piece : {10, 2}) EXPECT_EQ(run(scheduler, scheduler.next(), 10), piece);
+    EXPECT_EQ(scheduler.running(), 1);
+  }
+}
+
 TEST(Scheduler, ALongAnswerIsComputedAgainInPieces) {
   Scheduler scheduler({.max_running = 2, .block_tokens = 4, .prefill_tokens = 10}, 100);
   scheduler.add(request(1, 8, 1), {}, {.version = 1, .adapter = nullptr, .serial = 1});

@@ -107,7 +107,7 @@ TEST_F(ServerLimitsTest, AHeadThatDripsIsGivenUp) {
   const SteadyClock clock;
   const double begin = clock.now();
   EXPECT_THAT(drip("GET / HTTP/1.1\r\nX: " + std::string(1000, 'a'), 1, 10), StartsWith("HTTP/1.1 408"));
-  EXPECT_LT(clock.now() - begin, 8);
+  EXPECT_LT(clock.now() - begin, 3);
 }
 
 TEST_F(ServerLimitsTest, ABodyThatDripsIsGivenUpAndASlowOneIsNot) {
@@ -139,7 +139,7 @@ TEST_F(ServerLimitsTest, ThousandsOfIdleConnectionsWhileOthersAreServed) {
   const double begin = clock.now();
   for (int i = 0; i < 20; ++i)
     EXPECT_THAT(ask("GET /a HTTP/1.1\r\nConnection: close\r\n\r\n"), StartsWith("HTTP/1.1 200"));
-  EXPECT_LT(clock.now() - begin, 5);
+  EXPECT_LT(clock.now() - begin, 2);
   EXPECT_GE(server_->server().stats().connections, kClients);
 }
 

@@ -55,7 +55,7 @@ inline http::Request post(std::string target, std::string body) {
   return {"POST", std::move(target), {}, std::move(body)};
 }
 
-/// Waits, at most 20 s and more, until it holds.
+/// Waits until it holds, for 4,000 looks of 5 ms.
 template <class Condition>
 bool eventually(Condition condition) {
   for (int i = 0; i < 4000; ++i) {

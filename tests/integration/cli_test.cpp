@@ -68,7 +68,11 @@ TEST(CliThreads, SpinBrieflyUnlessTheUserSaysHowLong) {
 TEST_F(Cli, WhatIsInstalledComputes) {
   const std::string prefix = folder() + "/installed";
   output_of("cmake --install " NEREUS_BINARY_DIR " --prefix " + prefix);
-  EXPECT_THAT(output_of("cd / && " + prefix + "/bin/nereus generate --help"), HasSubstr("--max-new-tokens"));
+  const std::string said =
+      output_of(fmt::format("cd / && {}/bin/nereus generate {}/tiny hi --max-new-tokens 3 "
+                            "&& echo status:$?",
+                            prefix, folder()));
+  EXPECT_THAT(said, HasSubstr("status:0"));
 }
 
 #ifndef __SANITIZE_ADDRESS__

@@ -122,7 +122,6 @@ class AsyncPace : public testing::Test {
     check(run_all(settings));
   }
 
- private:
   /// All at once: they only wait.
   std::vector<Measured> run_all(const std::vector<Setting>& settings) {
     std::vector<std::future<Measured>> runs;
@@ -141,7 +140,6 @@ class AsyncPace : public testing::Test {
     return all;
   }
 
- protected:
   ScratchFolder scratch_;
 };
 
