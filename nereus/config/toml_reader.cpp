@@ -119,9 +119,8 @@ Result<std::vector<ConfigEntry>> parse_toml(std::string_view text, const std::st
   // In toml++ 3.3 such characters are undefined behaviour where they may be taken for space.
   if (const size_t line = line_of_stray_character(text); line > 0)
     return fail(
-        "{}:{}: a control character, or a letter with an accent and the like, has to stand in quotes, and "
-        "not "
-        "first behind a backslash",
+        "{}:{}: a control character, or a letter with an accent and the like, has to stand in quotes, "
+        "and not first behind a backslash",
         source, line);
   try {
     const toml::table table = toml::parse(text, source);

@@ -111,11 +111,12 @@ void Scheduler::begin_prompt(GroupState& group) {
   if (!group.cached_tokens) group.cached_tokens = group.prompt_cached;
 }
 
-/// As much of the prompt as this step still takes; whether that is all.
+/// As much of the prompt as this step still takes; whether that is all. REQUIRES: it fits, so a step that
+/// takes nothing more does not come here.
 bool Scheduler::run_prompt(GroupState& group, Schedule& schedule) {
   const auto& prompt = group.request.prompt;
   const int64_t rows = std::min(group.prompt_tokens() - group.prompt_cached, prefill_left_);
-  if (rows > 0) schedule.runs.push_back({&group, nullptr, group.prompt_cached, rows});
+  schedule.runs.push_back({&group, nullptr, group.prompt_cached, rows});
   prefill_left_ -= rows;
   group.prompt_cached += rows;
   // A step stores keys and values before it reads them, so another prompt may share them in this very step.
